@@ -1,0 +1,168 @@
+"""What is advised: Plan, Candidate, Estimate, Verdict, Recommendation."""
+
+from dataclasses import dataclass
+
+from core.device import Pool
+from core.probe import Probe
+from core.quantity import Quantity
+
+EFFECTS = ("exclude", "penalise", "warn", "suggest")
+BREAKDOWN_TERMS = ("compute", "memory traffic", "launch", "communication", "bubble", "input", "host")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the work is divided over the chips of a pool."""
+
+    data: int = 1
+    fsdp: int = 1
+    tensor: int = 1
+    pipeline: int = 1
+    expert: int = 1
+    context: int = 1
+    micro_batch: int | None = None
+    remat: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One runtime on one or more pools with one plan."""
+
+    runtime: str
+    pools: tuple[Pool, ...]
+    plan: Plan
+
+    @property
+    def label(self) -> str:
+        """One short line that names the candidate to a person: `jax on 8 x tpu-v6e`."""
+        pools = " + ".join(p.accelerator if p.attached and p.count == 1 else f"{p.count} x {p.accelerator}" for p in self.pools)
+        return f"{self.runtime} on {pools}"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One slice of a step: a block or an overhead, in one breakdown term."""
+
+    term: str
+    block: str
+    seconds: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a candidate would do; None where it is not known, and `missing` says what would tell.
+
+    Args:
+        step_time_s, compile_s: seconds.
+        throughput: units (tokens or samples, as the workload says) per second.
+        memory_bytes_per_chip: peak of one chip.
+        memory_parts: (name, bytes) that add up to it.
+        capacity_bytes: of one chip.
+        cost_usd, energy_j: of the whole job when a total is given, else of 1,000 steps.
+        breakdown: where the step time goes.
+        lower_s, upper_s: bounds of the step time: max of the terms, and their sum.
+        fits: whether it fits in memory; None when unknown.
+        probes: ids of measurements or sources that it rests on.
+        missing: what is not known, one phrase each.
+        penalty: factor of rules on the ranking score, 1 when none.
+    """
+
+    candidate: Candidate
+    step_time_s: Quantity | None
+    throughput: Quantity | None
+    memory_bytes_per_chip: Quantity | None
+    compile_s: Quantity | None
+    cost_usd: Quantity | None
+    energy_j: Quantity | None
+    memory_parts: tuple[tuple[str, float], ...] = ()
+    capacity_bytes: float | None = None
+    breakdown: tuple[Share, ...] = ()
+    lower_s: float | None = None
+    upper_s: float | None = None
+    fits: bool | None = None
+    missing: tuple[str, ...] = ()
+    penalty: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a rule says of one runtime on one accelerator (empty: of all)."""
+
+    rule: str
+    flag: str
+    effect: str
+    reason: str
+    source: str
+    as_of: str
+    runtime: str = ""
+    accelerator: str = ""
+    factor: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """A candidate that is out, and the rule that put it there."""
+
+    runtime: str
+    accelerator: str
+    rule: str
+    flag: str
+    reason: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """The smallest change of one thing that changes the choice."""
+
+    what: str
+    now: float
+    at: float
+    unit: str
+    winner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A number that is not known and the probe that would fill it."""
+
+    what: str
+    probe: Probe | None
+    seconds: float | None
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """How sure: probability that best is best, and what choosing it may cost against the true best, as a fraction."""
+
+    p_best: float
+    expected_regret: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """The answer.
+
+    Args:
+        objective: what it was ranked for.
+        best: the chosen estimate; None when nothing is feasible.
+        ranked: all feasible estimates with a step time, best first.
+        unranked: feasible ones that lack a number.
+        equal: labels of candidates that cannot be told apart from the best.
+        sentence, why, rests_on: what to do; why; what it rests on. One sentence each.
+    """
+
+    objective: str
+    best: Estimate | None
+    ranked: tuple[Estimate, ...]
+    unranked: tuple[Estimate, ...]
+    excluded: tuple[Exclusion, ...]
+    verdicts: tuple[Verdict, ...]
+    flips: tuple[Flip, ...]
+    gaps: tuple[Gap, ...]
+    confidence: Confidence | None
+    equal: tuple[str, ...]
+    sentence: str
+    why: str
+    rests_on: str

@@ -1,0 +1,119 @@
+"""What can run a workload: catalog accelerators, attached devices, pools of them and the links between."""
+
+from dataclasses import dataclass
+
+DEVICE_KINDS = ("cpu", "gpu", "tpu", "other")
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """One row of the catalog; unknown is None.
+
+    Args:
+        key: `tpu-v6e`, `h100-sxm`, ...
+        kind: one of `DEVICE_KINDS`.
+        memory_bytes: usable memory of one chip.
+        memory_bytes_per_s: peak memory rate of one chip.
+        flop_per_s: dense peak by dtype name, one chip, no sparsity.
+        link_bytes_per_s: chip to chip inside a domain, one direction.
+        power_w: board power limit.
+        chips_per_host, max_domain_chips: counts.
+        source, source_date, confidence: where the row comes from.
+    """
+
+    key: str
+    vendor: str
+    kind: str
+    name: str
+    year: int | None
+    memory_bytes: float
+    memory_bytes_per_s: float | None
+    flop_per_s: tuple[tuple[str, float], ...]
+    link_name: str | None
+    link_bytes_per_s: float | None
+    host_bytes_per_s: float | None
+    internode_bytes_per_s: float | None
+    power_w: float | None
+    chips_per_host: int | None
+    max_domain_chips: int | None
+    clouds: str
+    notes: str
+    source: str
+    source_date: str
+    confidence: str
+
+    def peak(self, dtype: str) -> float | None:
+        """Return the dense peak in FLOP/s for a dtype, or None when the chip has no units for it."""
+        return dict(self.flop_per_s).get(dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What one chip costs for an hour at one place."""
+
+    accelerator: str
+    cloud: str
+    instance: str
+    region: str
+    terms: str
+    usd_per_chip_h: float
+    chips_per_instance: int
+    source: str
+    source_date: str
+    confidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A way between two devices or pools: latency plus bytes over rate."""
+
+    latency_s: float
+    bytes_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One attached thing.
+
+    Args:
+        id: kind and index, `cpu:0`, `gpu:0`, `tpu:0`.
+        kind: one of `DEVICE_KINDS`.
+        name: as the vendor says it.
+        uuid: UUID, PCI id, or for a CPU a digest of model and cores; never changes with the order of devices.
+        memory_bytes: what a process here may use (cgroup limit counted).
+        cores: logical cores that this process may use; None for accelerators.
+        accelerator: its catalog key when known.
+        cache_bytes: last-level cache; None when unknown.
+        detail: short facts for people, one phrase each.
+    """
+
+    id: str
+    kind: str
+    name: str
+    uuid: str
+    memory_bytes: int
+    cores: int | None = None
+    accelerator: str | None = None
+    cache_bytes: int | None = None
+    detail: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """`count` equal chips that work together.
+
+    Args:
+        accelerator: a catalog key, or a device id when `attached`.
+        count: chips.
+        price_usd_per_h: for the whole pool; None when unknown, 0 when owned.
+        where: cloud and region, or "attached".
+    """
+
+    accelerator: str
+    count: int
+    kind: str
+    price_usd_per_h: float | None = None
+    where: str = ""
+    attached: bool = False
+    link: Link | None = None
+    hosts: int = 1

@@ -1,0 +1,99 @@
+"""A number that is shown: always with a band, a tier and its evidence.
+
+The band `low..high` is meant to hold the truth 80 % of the time. Unknown is `None` in place of a Quantity, never a default.
+"""
+
+from dataclasses import dataclass
+from math import exp, hypot, log
+
+TIERS = ("measured", "interpolated", "transferred", "published", "datasheet")
+"""Where a number comes from, best first."""
+
+TIER_SIGMA: dict[str, float] = {
+    "measured": 0.06, "interpolated": 0.12, "transferred": 0.25, "published": 0.30, "datasheet": 0.50,
+}
+"""Standard deviation of ln(truth / estimate) that a tier starts with, before anything is learnt from residuals.
+
+Source: `bench/attached.py` for `measured`; the others are priors, widened until the bench or a fit replaces them.
+"""
+
+Z_80 = 1.2815515655446004
+"""Half width of the central 80 % of a normal distribution, in standard deviations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A positive or zero value with its 80 % band.
+
+    Args:
+        low, mid, high: same unit, `low <= mid <= high`; the unit is in the name of the field that holds it.
+        tier: one of `TIERS`.
+        evidence: where it comes from, one short phrase each (probe ids, source addresses, formulas).
+    """
+
+    low: float
+    mid: float
+    high: float
+    tier: str
+    evidence: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.low <= self.mid <= self.high < float("inf")):
+            raise ValueError(f"got band {self.low}, {self.mid}, {self.high}; expected 0 <= low <= mid <= high, finite")
+        if self.tier not in TIERS:
+            raise ValueError(f"got tier {self.tier!r}; expected one of {', '.join(TIERS)}")
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of ln(truth / mid) that the band stands for."""
+        if self.mid <= 0 or self.low <= 0:
+            return 0.0
+        return log(self.high / self.low) / (2 * Z_80)
+
+    def scaled(self, factor: float, *evidence: str) -> "Quantity":
+        """Return this times a known positive factor, with more evidence."""
+        return Quantity(self.low * factor, self.mid * factor, self.high * factor, self.tier, self.evidence + evidence)
+
+
+def log_normal(mid: float, sigma: float, tier: str, *evidence: str) -> Quantity:
+    """Return the 80 % band of a log-normal belief around `mid`.
+
+    Args:
+        mid: the median, positive or zero.
+        sigma: standard deviation of the logarithm.
+        tier: one of `TIERS`.
+        evidence: where it comes from.
+    """
+    spread = exp(Z_80 * sigma)
+    return Quantity(mid / spread, mid, mid * spread, tier, tuple(evidence))
+
+
+def exact(value: float, tier: str, *evidence: str) -> Quantity:
+    """Return a quantity without a band: arithmetic on known sizes."""
+    return Quantity(value, value, value, tier, tuple(evidence))
+
+
+def worst_tier(tiers: tuple[str, ...]) -> str:
+    """Return the least trustworthy of `tiers`; raises ValueError when there is none."""
+    return max(tiers, key=TIERS.index)
+
+
+def total(parts: tuple[Quantity, ...], correlation: float = 0.5) -> Quantity:
+    """Return the sum of parts, its band by adding deviations that are partly correlated.
+
+    Args:
+        parts: at least one quantity of one unit.
+        correlation: correlation between the parts' errors, 0 (independent) to 1 (the same error everywhere).
+
+    Source: variance of a sum, Var = sum of variances + correlation x sum over pairs of products of deviations.
+    """
+    mid = sum(part.mid for part in parts)
+    evidence = tuple(dict.fromkeys(text for part in parts for text in part.evidence))
+    tier = worst_tier(tuple(part.tier for part in parts))
+    if mid <= 0:
+        return Quantity(mid, mid, mid, tier, evidence)
+    deviations = [part.mid * part.sigma for part in parts]
+    independent = hypot(*deviations)
+    together = sum(deviations)
+    deviation = (correlation * together**2 + (1 - correlation) * independent**2) ** 0.5
+    return log_normal(mid, deviation / mid, tier, *evidence)

@@ -1,0 +1,204 @@
+"""What a person wants to run: a `Workload` made of `Block`s.
+
+A block is a layer as its framework would build it: the unit that is probed, priced and summed.
+Everything is immutable; to change a batch, change the document and let intake build the workload again.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from core.ops import Op
+
+TASKS = ("train", "finetune", "infer", "serve", "preprocess", "rl")
+OBJECTIVES = ("time", "cost", "energy")
+OPTIMIZERS = ("adamw", "adam", "sgd", "momentum", "none")
+OPTIMIZER_STATES: dict[str, int] = {"adamw": 2, "adam": 2, "momentum": 1, "sgd": 0, "none": 0}
+"""Tensors of the size of the weights that each optimizer keeps."""
+
+Size: TypeAlias = int | float | str | tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A layer, `repeats` times in a row.
+
+    Args:
+        name: unique in its workload, shown to people ("layer", "stage 2 first").
+        kind: the block file that probes it (`transformer_layer`, `conv_bottleneck`, ...).
+        sizes: every number that fixes its shape, by name, sorted; `batch` is always among them.
+        repeats: how many equal ones the model has.
+        ops_forward: operations of one forward pass of one repeat.
+        ops_backward: operations of one backward pass of one repeat.
+        parameter_count: trainable parameters of one repeat.
+        activation_bytes: bytes saved between forward and backward of one repeat, without remat.
+    """
+
+    name: str
+    kind: str
+    sizes: tuple[tuple[str, Size], ...]
+    repeats: int
+    ops_forward: tuple[Op, ...]
+    ops_backward: tuple[Op, ...]
+    parameter_count: int
+    activation_bytes: int
+
+    def size(self, name: str) -> Size:
+        """Return one size by name; raises KeyError when the block has none of that name."""
+        for key, value in self.sizes:
+            if key == name:
+                return value
+        raise KeyError(name)
+
+    @property
+    def flop_forward(self) -> int:
+        """FLOPs of one forward pass of one repeat."""
+        return sum(op.flop for op in self.ops_forward)
+
+    @property
+    def flop_backward(self) -> int:
+        """FLOPs of one backward pass of one repeat."""
+        return sum(op.flop for op in self.ops_backward)
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """How much is to be done; at most one of the three is set, none means one step at a time."""
+
+    tokens: float | None = None
+    steps: float | None = None
+    samples: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """The code that is there already and what it is tied to."""
+
+    framework: str | None = None
+    code: str | None = None
+    libraries: tuple[str, ...] = ()
+    custom_kernels: tuple[str, ...] = ()
+    ops: tuple[str, ...] = ()
+    distinct_shapes: int | None = None
+    serial_steps: int | None = None
+    host_reads_per_step: int | None = None
+    versions: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DataPipeline:
+    """What one sample costs before it reaches the device."""
+
+    bytes_per_sample: float | None = None
+    decode: str | None = None
+    host_vcpus: int | None = None
+    source_bytes_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What must be reached; `None` means that nothing was asked."""
+
+    deadline_h: float | None = None
+    budget_usd: float | None = None
+    latency_ms: float | None = None
+    requests_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRequest:
+    """A pool that the user named: a catalog key or a device id such as `cpu:0`, with a count of chips."""
+
+    accelerator: str
+    count: int
+    price_usd_per_h: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where accelerators may be rented."""
+
+    clouds: tuple[str, ...] = ()
+    regions: tuple[str, ...] = ()
+    spot: bool = False
+    own_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One job to be placed.
+
+    Args:
+        name: free text of the user; always escaped where it is shown.
+        task: one of `TASKS`.
+        blocks: layers in the order of the model.
+        ops: operations that no block covers.
+        batch: samples in one global step.
+        samples_per_step: same as batch; tokens_per_step counts batch x length (generated tokens for generation).
+        unit: what throughput counts, `tokens` or `samples`.
+        units_per_step: that many units in one step.
+        dtype: compute dtype, a key of `core.ops.DTYPE_BYTES`.
+        optimizer: one of `OPTIMIZERS`; `none` for inference.
+        assumptions: what Tandem filled in and the user did not say, one short phrase each; shown as chips.
+    """
+
+    name: str
+    task: str
+    blocks: tuple[Block, ...]
+    batch: int
+    unit: str
+    units_per_step: float
+    dtype: str
+    optimizer: str
+    objective: str = "time"
+    ops: tuple[Op, ...] = ()
+    length: int | None = None
+    total: Total = Total()
+    existing: Existing = Existing()
+    data: DataPipeline = DataPipeline()
+    targets: Targets = Targets()
+    pools: tuple[PoolRequest, ...] = ()
+    where: Where = Where()
+    assumptions: tuple[str, ...] = ()
+    source: str = ""
+
+    @property
+    def trains(self) -> bool:
+        """Whether a step has a backward pass and an update."""
+        return self.task in ("train", "finetune", "rl")
+
+    @property
+    def parameter_count(self) -> int:
+        """Trainable parameters of the whole model."""
+        return sum(block.repeats * block.parameter_count for block in self.blocks)
+
+    @property
+    def flop_forward(self) -> int:
+        """FLOPs of one forward pass of the whole model."""
+        return sum(block.repeats * block.flop_forward for block in self.blocks) + sum(op.flop for op in self.ops)
+
+    @property
+    def flop_backward(self) -> int:
+        """FLOPs of one backward pass of the whole model; counted whether or not the task runs it."""
+        return sum(block.repeats * block.flop_backward for block in self.blocks)
+
+    @property
+    def flop_per_step(self) -> int:
+        """FLOPs that one step of the task really does."""
+        return self.flop_forward + (self.flop_backward if self.trains else 0)
+
+    @property
+    def activation_bytes(self) -> int:
+        """Bytes saved between forward and backward of the whole model, without remat."""
+        return sum(block.repeats * block.activation_bytes for block in self.blocks)
+
+    @property
+    def total_steps(self) -> float | None:
+        """Steps of the whole job, or None when the user gave no total."""
+        if self.total.steps is not None:
+            return self.total.steps
+        if self.total.samples is not None:
+            return self.total.samples / self.batch
+        if self.total.tokens is not None:
+            tokens = self.units_per_step if self.unit == "tokens" else self.batch * (self.length or 1)
+            return self.total.tokens / tokens
+        return None
