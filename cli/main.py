@@ -1,0 +1,111 @@
+"""The command line's frame: finds commands when they are called for, and turns every fault into one line.
+
+Commands are imported only when they are run, so that `./tandem --help` starts nothing of Tandem. Click writes usage errors
+on three lines and shows tracebacks of everything else; a script wants one line and a code, hence the own `main`.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from core.errors import TandemError, one_line
+
+DONE, FINDING, BAD_INPUT, STOPPED = 0, 1, 2, 130
+"""Exit codes: done; a finding (nothing feasible, a probe failed, a check failed); bad input; stopped by Ctrl-C."""
+
+COMMANDS: dict[str, str] = {
+    "app": "Open the portal in a browser.",
+    "advise": "Say which framework, on which accelerators, split how, for a workload.",
+    "devices": "Show what is attached, what could use it, and why something cannot.",
+    "runtimes": "Show the runtimes that can be probed.",
+    "probe": "Measure the kernels of this machine in each runtime.",
+    "inspect": "Show what Tandem understood of a workload.",
+    "history": "List earlier runs.",
+    "show": "Show one earlier run.",
+    "report": "Write one run as a file.",
+    "actual": "Enter the step time that a run really had.",
+    "check": "Check lint, types and layers.",
+    "test": "Run every check and every test.",
+    "work": "Do a queued run (started by Tandem itself).",
+}
+"""Each command and its line of help; `cli/<command>.py` holds its function of the same name."""
+
+HIDDEN = ("work",)
+
+
+class OneLineGroup(click.Group):
+    """A group that loads its commands late and reports each fault as one line on stderr."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the public commands, in the order of `COMMANDS`."""
+        return [name for name in COMMANDS if name not in HIDDEN]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one command, or None when there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(import_module(f"cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        command.help = COMMANDS[cmd_name] + ("\n\n" + command.help if command.help else "")
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments name.
+
+        Raises:
+            click.UsageError: there is none; the message names the nearest.
+        """
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], self.list_commands(ctx), n=1)
+            hint = f", did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"got {args[0]!r}; expected a command{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
+
+    def main(
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, complete_var: str | None = None,
+        standalone_mode: bool = True, windows_expand_args: bool = True, **extra: Any,
+    ) -> NoReturn:
+        """Run the command that the arguments name and exit with its code."""
+        try:
+            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+            sys.stdout.flush()
+        except click.ClickException as error:
+            code = _refuse(_usage_line(error))
+        except TandemError as error:
+            code = _refuse(str(error))
+        except (click.Abort, KeyboardInterrupt):
+            click.echo("tandem: stopped", err=True)
+            code = STOPPED
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = DONE
+        sys.exit(code if isinstance(code, int) else DONE)
+
+
+def _refuse(text: str) -> int:
+    click.echo(f"tandem: {one_line(text, 2000)}", err=True)
+    return BAD_INPUT
+
+
+def _usage_line(error: click.ClickException) -> str:
+    message = error.format_message().rstrip(".")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return f"{message}; see {context.command_path} --help" if context is not None else message
+
+
+@click.command(cls=OneLineGroup, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+def tandem() -> None:
+    """Which framework, on which accelerators, split how, for this workload, and how sure are we?
+
+    Exit codes: 0 done, 1 a finding (nothing feasible, a probe or check failed), 2 bad input, 130 stopped.
+    """

@@ -1,0 +1,124 @@
+"""The JSON documents that scripts rely on, built out of the words.
+
+Why not the words' own codec: the words may change their fields between versions, these documents may only grow.
+`./tandem report RUN --format json` is the other kind: everything, as the codec writes it, to be read back.
+"""
+
+from typing import Any
+
+from core.advice import Estimate, Recommendation
+from core.codec import to_plain
+from core.device import Pool
+from core.probe import Measurement, Outcome, Probe, Runtime
+from core.quantity import Quantity
+from core.run import Run, RunSummary
+from core.statistics import iqr
+
+Plain = dict[str, Any]
+
+
+def quantity(value: Quantity | None) -> Plain | None:
+    """Return the band, tier and evidence of a number; None when it is unknown."""
+    return None if value is None else to_plain(value)
+
+
+def pool(value: Pool) -> Plain:
+    """Return one pool by its accelerator and count, with price and place."""
+    return {
+        "accelerator": value.accelerator, "count": value.count, "attached": value.attached,
+        "price_usd_per_h": value.price_usd_per_h, "where": value.where,
+    }
+
+
+def estimate(value: Estimate) -> Plain:
+    """Return one candidate with what it would do."""
+    return {
+        "runtime": value.candidate.runtime,
+        "pools": [pool(one) for one in value.candidate.pools],
+        "plan": to_plain(value.candidate.plan),
+        "label": value.candidate.label,
+        "estimate": {
+            "step_time_s": quantity(value.step_time_s),
+            "throughput": quantity(value.throughput),
+            "memory_bytes_per_chip": quantity(value.memory_bytes_per_chip),
+            "compile_s": quantity(value.compile_s),
+            "cost_usd": quantity(value.cost_usd),
+            "energy_j": quantity(value.energy_j),
+        },
+        "breakdown": [{"term": one.term, "block": one.block, "seconds": quantity(one.seconds)} for one in value.breakdown],
+        "memory_parts": dict(value.memory_parts),
+        "capacity_bytes": value.capacity_bytes,
+        "bounds_s": {"lower": value.lower_s, "upper": value.upper_s},
+        "fits": value.fits,
+        "missing": list(value.missing),
+    }
+
+
+def recommendation(value: Recommendation, run_id: str | None) -> Plain:
+    """Return the document of `advise`."""
+    return {
+        "run_id": run_id,
+        "objective": value.objective,
+        "sentence": value.sentence, "why": value.why, "rests_on": value.rests_on,
+        "best": None if value.best is None else estimate(value.best),
+        "ranked": [estimate(one) for one in value.ranked],
+        "unranked": [estimate(one) for one in value.unranked],
+        "equal": list(value.equal),
+        "excluded": to_plain(value.excluded),
+        "verdicts": to_plain(value.verdicts),
+        "flips": to_plain(value.flips),
+        "gaps": [
+            {"what": gap.what, "probe": None if gap.probe is None else probe(gap.probe), "seconds": gap.seconds, "remedy": gap.remedy}
+            for gap in value.gaps
+        ],
+        "confidence": to_plain(value.confidence),
+    }
+
+
+def probe(value: Probe) -> Plain:
+    """Return what was asked of a runtime."""
+    return {
+        "subject": value.subject, "family": value.family, "sizes": {name: to_plain(size) for name, size in value.sizes},
+        "dtype": value.dtype, "mode": value.mode, "optimizer": value.optimizer, "tier": value.tier,
+    }
+
+
+def outcome(value: Outcome) -> Plain:
+    """Return one answer of a probe, or why there is none."""
+    shape: Plain = {"probe": probe(value.probe), "runtime": value.probe.runtime, "device": value.probe.device}
+    if isinstance(value, Measurement):
+        samples = value.samples_s
+        return {
+            **shape, "ok": value.trusted, "median_s": value.median_s, "iqr_s": iqr(samples), "n": len(samples), "method": value.method,
+            "compile_s": value.compile_s, "warnings": list(value.warnings),
+            "error": None if value.trusted else "; ".join(value.warnings) or "quarantined",
+        }
+    return {
+        **shape, "ok": False, "median_s": None, "iqr_s": None, "n": 0, "method": None, "compile_s": None, "warnings": [],
+        "error": f"{value.stage}: {value.error}",
+    }
+
+
+def runtime(value: Runtime) -> Plain:
+    """Return one runtime; its version is that of its framework."""
+    return {
+        "id": value.id, "framework": value.framework, "mode": value.mode, "version": dict(value.versions).get(value.framework),
+        "versions": dict(value.versions), "installed": value.installed, "reason": value.reason,
+    }
+
+
+def run_summary(value: RunSummary) -> Plain:
+    """Return one row of the history."""
+    return to_plain(value)
+
+
+def run(value: Run) -> Plain:
+    """Return the document of `show`."""
+    return {
+        "id": value.id, "created_at": value.created_at, "finished_at": value.finished_at, "state": value.state, "error": value.error,
+        "name": value.workload.name, "task": value.workload.task, "owner": value.owner, "host": value.host, "note": value.note,
+        "versions": dict(value.versions), "options": to_plain(value.options),
+        "recommendation": None if value.recommendation is None else recommendation(value.recommendation, value.id),
+        "outcomes": [outcome(one) for one in value.outcomes],
+        "actuals": to_plain(value.actuals),
+    }

@@ -1,0 +1,163 @@
+"""The house rules that no linter knows; each has a name in ARCHITECTURE.md or docs/decisions."""
+
+import ast
+import re
+import subprocess
+import sys
+from itertools import chain
+from pathlib import Path
+
+import click
+import pytest
+
+from cli.main import COMMANDS, tandem
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+ROOMS = ("core", "catalog", "intake", "probes", "advisor", "db", "reports", "services", "cli", "pages", "docs")
+SOURCES = sorted(chain(ROOT.glob("*.py"), *((ROOT / room).rglob("*.py") for room in ROOMS)))
+PAGES = sorted(chain(ROOT.glob("app.py"), (ROOT / "pages").rglob("*.py")))
+TRACKED = sorted(
+    ROOT / name
+    for name in subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    if name and (ROOT / name).is_file()
+)
+FRAMEWORKS = ("jax", "jaxlib", "flax", "torch", "tensorflow", "keras", "mxnet", "transformers")
+GUIDE = ROOT / "docs" / "guide.md"
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def _imports(tree: ast.AST) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+def _modules(room: str) -> list[str]:
+    files = sorted((ROOT / room).rglob("*.py"))
+    return [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in files]
+
+
+def test_importing_every_service_and_command_loads_no_framework() -> None:
+    modules = [name for name in (*_modules("services"), *_modules("cli")) if not name.endswith("__main__")]
+    code = f"import importlib, sys; [importlib.import_module(name) for name in {modules!r}]; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not {name.split(".")[0] for name in done.stdout.split()} & {*FRAMEWORKS, "streamlit"}
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    code = "import sys; from cli.main import tandem; tandem.main(['--help'], standalone_mode=False) if False else None; " \
+           "import click; print(tandem.get_help(click.Context(tandem))); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = {name for name in done.stderr.split() if name.split(".")[0] in ("services", "intake", "db", "probes", "advisor", "reports", "catalog")}
+    assert "advise" in done.stdout
+    assert not loaded
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=_name)
+def test_a_source_file_is_short_and_says_what_it_is_for(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    assert text.count("\n") < 400
+    assert ast.get_docstring(tree) or not tree.body
+    long = [f"{node.name} ({length})" for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            if (length := (node.end_lineno or 0) - node.lineno + 1) >= 60]
+    assert not long
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=_name)
+def test_a_source_file_nests_less_than_five_deep(path: Path) -> None:
+    deep: list[int] = []
+
+    def walk(node: ast.AST, depth: int) -> None:
+        for child in ast.iter_child_nodes(node):
+            inner = depth
+            if isinstance(child, ast.For | ast.While | ast.If | ast.With | ast.Try):
+                chained = isinstance(node, ast.If) and child in node.orelse  # elif is no deeper than its if
+                inner = depth if chained else depth + 1
+                if inner > 4:
+                    deep.append(child.lineno)
+            walk(child, 0 if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else inner)
+
+    walk(ast.parse(path.read_text(encoding="utf-8")), 0)
+    assert not deep
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if path.parts[len(ROOT.parts)] not in ("cli", "docs")], ids=_name)
+def test_only_the_command_line_prints(path: Path) -> None:
+    calls = [node.lineno for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"]
+    assert not calls
+
+
+@pytest.mark.parametrize("path", PAGES, ids=_name)
+def test_a_page_calls_only_services_and_speaks_the_words_of_core(path: Path) -> None:
+    rooms = _imports(ast.parse(path.read_text(encoding="utf-8"))) & {*ROOMS, *FRAMEWORKS, "sqlalchemy", "altair", "pandas"}
+    assert rooms <= {"services", "core", "pages"}
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if "backends" not in path.parts], ids=_name)
+def test_frameworks_are_named_only_by_backends(path: Path) -> None:
+    assert not _imports(ast.parse(path.read_text(encoding="utf-8"))) & {*FRAMEWORKS}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "probes" / "backends").rglob("*.py")), ids=_name)
+def test_a_backend_imports_its_framework_inside_functions_only(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    top = ast.Module([node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)], [])
+    assert not _imports(top) & {*FRAMEWORKS}
+
+
+def test_core_imports_the_standard_library_only() -> None:
+    for path in (ROOT / "core").rglob("*.py"):
+        assert _imports(ast.parse(path.read_text(encoding="utf-8"))) <= {*sys.stdlib_module_names, "core"}, path
+
+
+def test_nothing_is_left_to_do_and_nothing_names_a_machine_or_a_registry() -> None:
+    marks = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
+    hosts = re.compile(r"python" r"hosted|registry\.npm" r"js|deb\.deb" r"ian|files\.py" r"thon|pypi\." r"org|/(?:work|farm)/|\.lib" r"rary/|\.\./sha" r"red", re.IGNORECASE)
+    found: list[str] = []
+    for path in TRACKED:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        for number, line in enumerate(text.split("\n"), 1):
+            if hosts.search(line) or (path.suffix == ".py" and marks.search(line)):
+                found.append(f"{_name(path)}:{number}: {line.strip()[:80]}")
+    assert not found
+
+
+@pytest.mark.parametrize("path", [ROOT / "requirements.txt", *sorted((ROOT / "requirements").glob("*.txt"))], ids=_name)
+def test_every_requirement_is_pinned_exactly_and_named_once(path: Path) -> None:
+    lines = [line.split("#")[0].strip() for line in path.read_text(encoding="utf-8").split("\n")]
+    wanted = [line for line in lines if line and not line.startswith("-")]
+    assert wanted
+    assert [line for line in wanted if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.+]*( ; .+)?", line)] == []
+    names = [re.sub(r"[-_.]+", "-", line.split("==")[0]).lower() for line in wanted]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "work"])
+def test_every_command_and_flag_has_its_line_in_the_guide(name: str) -> None:
+    guide = GUIDE.read_text(encoding="utf-8")
+    command = tandem.get_command(click.Context(tandem), name)
+    assert command is not None
+    assert command.help
+    assert f"### `{name}`" in guide
+    section = guide.split(f"### `{name}`")[1].split("\n### ")[0].split("\n## ")[0]
+    flags = [flag for parameter in command.params if isinstance(parameter, click.Option) and not parameter.hidden for flag in (*parameter.opts, *parameter.secondary_opts)]
+    assert [flag for flag in flags if f"`{flag}" not in section] == []
+
+
+def test_every_room_and_plug_in_folder_is_named_in_the_architecture() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rooms = [path.parent.name for path in ROOT.glob("*/__init__.py")]
+    assert [room for room in rooms if room not in text] == []
