@@ -1,0 +1,241 @@
+"""A run as rows of text: the one place that turns the words into what people read.
+
+Pages, HTML, Markdown and CSV all show these rows, so a number reads the same everywhere. Nothing is computed here beyond
+choosing and writing: figures come from the run, their form from `core.format`. Nothing is escaped here; each format does that.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from core import format as write
+from core.advice import Estimate, Plan, Recommendation
+from core.quantity import Quantity
+from core.run import Run
+from core.workload import Workload
+
+UNKNOWN = write.MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number as it is shown.
+
+    Args:
+        text: the middle of the band, with its unit; a dash when unknown.
+        band: `low to high`, with units; empty when exact or unknown.
+        tier: where it comes from; empty when unknown.
+        evidence: one phrase each.
+        quantity: the number itself, for sorting and for machines.
+    """
+
+    text: str
+    band: str = ""
+    tier: str = ""
+    evidence: tuple[str, ...] = ()
+    quantity: Quantity | None = None
+
+    @property
+    def full(self) -> str:
+        """Text and band in one: `8.68 ms (5.23 ms to 14.4 ms)`."""
+        return f"{self.text} ({self.band})" if self.band else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRow:
+    """One candidate of the recommendation.
+
+    Args:
+        rank: 1 for the best; None for one that lacks a step time.
+        mark: `✔` chosen, `≈` cannot be told apart from it, or empty.
+        label: names it: `jax on 16 x tpu-v6e`.
+        where: its pools.
+        plan: how the work is divided, in words.
+        memory: of one chip; `memory_text` says it with the capacity.
+        fits: `fits`, `does not fit` or `unknown`.
+        tier: of its step time; empty when unknown.
+        missing: what is not known.
+    """
+
+    rank: int | None
+    mark: str
+    label: str
+    runtime: str
+    where: str
+    plan: str
+    step_time: Figure
+    throughput: Figure
+    memory: Figure
+    memory_text: str
+    capacity_bytes: float | None
+    fits: str
+    compile: Figure
+    cost: Figure
+    energy: Figure
+    tier: str
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What is said first.
+
+    Args:
+        title: name of the workload, as typed.
+        subtitle: task, batch and length, dtype and objective.
+        sentence, why, rests_on: the three sentences; for a run without advice they say so.
+        sure: how sure, one sentence.
+        best: the chosen candidate, None when there is none.
+        state: of the run.
+        error: one line when it failed.
+    """
+
+    title: str
+    subtitle: str
+    sentence: str
+    why: str
+    rests_on: str
+    sure: str
+    best: CandidateRow | None
+    state: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class SideColumn:
+    """The best candidate of one side: this machine, one GPU pool, one TPU pool; `row` is None with the reason in `note`."""
+
+    title: str
+    row: CandidateRow | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShareRow:
+    """One slice of one candidate's step time."""
+
+    label: str
+    term: str
+    block: str
+    time: Figure
+    share: str
+
+
+def figure(quantity: Quantity | None, written: Callable[[float], str] = write.seconds) -> Figure:
+    """Return a quantity as it is shown, with one of `core.format`'s writers."""
+    if quantity is None:
+        return Figure(UNKNOWN)
+    band = "" if quantity.low == quantity.high else f"{written(quantity.low)} to {written(quantity.high)}"
+    return Figure(written(quantity.mid), band, quantity.tier, quantity.evidence, quantity)
+
+
+def plan_text(plan: Plan) -> str:
+    """Return how the work is divided, in words: `data 16`, `fsdp 4 x tensor 2, remat`; `one chip` when it is not."""
+    degrees = (("data", plan.data), ("fsdp", plan.fsdp), ("tensor", plan.tensor), ("pipeline", plan.pipeline), ("expert", plan.expert),
+               ("context", plan.context))
+    parts = [" x ".join(f"{name} {degree}" for name, degree in degrees if degree > 1) or "one chip"]
+    if plan.micro_batch is not None:
+        parts.append(f"micro-batch {plan.micro_batch}")
+    if plan.remat:
+        parts.append("remat")
+    return ", ".join(parts)
+
+
+def amount_text(workload: Workload) -> str:
+    """Return what cost and energy are for: the whole job when a total was given, else 1,000 steps."""
+    return "1,000 steps" if workload.total_steps is None else "whole job"
+
+
+def candidate_rows(run: Run) -> tuple[CandidateRow, ...]:
+    """Return every feasible candidate, best first; those without a step time follow, unranked."""
+    advice = run.recommendation
+    if advice is None:
+        return ()
+    ranked = tuple(_candidate_row(run.workload, advice, estimate, rank) for rank, estimate in enumerate(advice.ranked, 1))
+    return ranked + tuple(_candidate_row(run.workload, advice, estimate, None) for estimate in advice.unranked)
+
+
+def mark_of(advice: Recommendation, estimate: Estimate) -> str:
+    """Return `✔` for the chosen candidate, `≈` for one that cannot be told apart from it, else nothing."""
+    if advice.best is not None and estimate.candidate == advice.best.candidate:
+        return "✔"
+    return "≈" if estimate.candidate.label in advice.equal else ""
+
+
+def headline(run: Run) -> Headline:
+    """Return what is said first, for a run in any state."""
+    work = run.workload
+    sizes = f"batch {work.batch:,}" + (f" x {work.length:,}" if work.length else "")
+    advice = run.recommendation
+    objective = advice.objective if advice else run.options.objective or work.objective
+    subtitle = f"{work.task} · {sizes} · {work.dtype} · ranked for {objective}"
+    if advice is None:
+        return Headline(work.name, subtitle, f"There is no advice: this run is {run.state}.", run.error or "It has not come to its advice.",
+                        f"{len(run.outcomes)} probes were answered and are kept.", "", None, run.state, run.error)
+    best = next((row for row in candidate_rows(run) if row.mark == "✔"), None)
+    return Headline(work.name, subtitle, advice.sentence, advice.why, advice.rests_on, sure_text(advice), best, run.state, run.error)
+
+
+def sure_text(advice: Recommendation) -> str:
+    """Return how sure the choice is, one sentence; empty when nothing was chosen."""
+    if advice.best is None:
+        return ""
+    if advice.confidence is None:
+        return "How sure this is, is not known."
+    chosen = f"{write.percent(advice.confidence.p_best)} likely to be the best of {len(advice.ranked)}"
+    regret = f"choosing it is expected to cost {write.percent(advice.confidence.expected_regret)} against the true best"
+    return f"{chosen[0].upper()}{chosen[1:]}; {regret}." + (f" Too close to call: {', '.join(advice.equal)}." if advice.equal else "")
+
+
+def side_by_side(run: Run) -> tuple[SideColumn, ...]:
+    """Return the best candidate of this machine, of one GPU pool and of one TPU pool, side by side."""
+    advice = run.recommendation
+    rows = candidate_rows(run)
+    estimates = (advice.ranked + advice.unranked) if advice else ()
+    sides: tuple[tuple[str, Callable[[Estimate], bool]], ...] = (
+        ("This machine", lambda e: all(pool.attached for pool in e.candidate.pools)),
+        ("GPU pool", lambda e: _only(e, "gpu")),
+        ("TPU pool", lambda e: _only(e, "tpu")),
+    )
+    columns: list[SideColumn] = []
+    for title, belongs in sides:
+        row = next((row for row, estimate in zip(rows, estimates, strict=True) if belongs(estimate)), None)
+        columns.append(SideColumn(title, row, "" if row else "no candidate: none was asked for, or all were excluded"))
+    return tuple(columns)
+
+
+def share_rows(estimate: Estimate) -> tuple[ShareRow, ...]:
+    """Return where the step time of one candidate goes, longest first."""
+    whole = sum(share.seconds.mid for share in estimate.breakdown)
+    ordered = sorted(estimate.breakdown, key=lambda share: -share.seconds.mid)
+    return tuple(ShareRow(estimate.candidate.label, share.term, share.block, figure(share.seconds),
+                          write.percent(share.seconds.mid / whole if whole else None)) for share in ordered)
+
+
+def memory_rows(estimate: Estimate) -> tuple[tuple[str, str], ...]:
+    """Return the parts of one chip's memory, as (name, bytes in words)."""
+    return tuple((name, write.memory(size)) for name, size in estimate.memory_parts)
+
+
+def throughput_writer(workload: Workload) -> Callable[[float], str]:
+    """Return the writer of this workload's throughput: `236 k tokens/s`."""
+    return lambda value: f"{write.count(value)} {workload.unit}/s"
+
+
+def _only(estimate: Estimate, kind: str) -> bool:
+    pools = estimate.candidate.pools
+    return len(pools) == 1 and pools[0].kind == kind and not pools[0].attached
+
+
+def _candidate_row(workload: Workload, advice: Recommendation, estimate: Estimate, rank: int | None) -> CandidateRow:
+    candidate = estimate.candidate
+    memory = figure(estimate.memory_bytes_per_chip, write.memory)
+    capacity = "" if estimate.capacity_bytes is None else f" of {write.memory(estimate.capacity_bytes)}"
+    return CandidateRow(
+        rank=rank, mark=mark_of(advice, estimate), label=candidate.label, runtime=candidate.runtime,
+        where=candidate.label[len(candidate.runtime) + len(" on "):], plan=plan_text(candidate.plan),
+        step_time=figure(estimate.step_time_s), throughput=figure(estimate.throughput, throughput_writer(workload)),
+        memory=memory, memory_text=memory.text + capacity, capacity_bytes=estimate.capacity_bytes,
+        fits={True: "fits", False: "does not fit", None: "unknown"}[estimate.fits],
+        compile=figure(estimate.compile_s), cost=figure(estimate.cost_usd, write.usd), energy=figure(estimate.energy_j, write.energy),
+        tier=estimate.step_time_s.tier if estimate.step_time_s else "", missing=estimate.missing,
+    )
