@@ -13,6 +13,7 @@ from sqlalchemy import Double
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import TypeEngine
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -20,7 +21,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 class wall_clock(FunctionElement[float]):  # noqa: N801  (a SQL function is written in lower case)
     """Seconds since 1970 by the clock of the database, not frozen at the start of the transaction."""
 
-    type: Double[float] = Double()
+    type: TypeEngine[float] = Double()
     inherit_cache = True
 
 

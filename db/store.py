@@ -36,6 +36,7 @@ class Pulse:
         age_s: seconds since its last heartbeat.
         cancel_age_s: seconds since a cancel was asked; None when none was.
         answered: outcomes that are kept.
+        error: one line when the run did not end well.
     """
 
     state: str
@@ -44,6 +45,7 @@ class Pulse:
     age_s: float
     cancel_age_s: float | None
     answered: int
+    error: str
 
 
 class Store:
@@ -129,6 +131,12 @@ class Store:
 
         return self._engines.write(work)
 
+    def name_process(self, run_id: str, identity: Identity) -> None:
+        """Keep which process was started for a run, unless that process has said so itself by now."""
+        unnamed = (runs.c.id == run_id) & runs.c.process_pid.is_(None)
+        values = rows.identity_values(identity)
+        self._engines.write(lambda connection: connection.execute(update(runs).where(unnamed).values(values)) and None)
+
     def set_state(self, run_id: str, state: str, error: str = "") -> bool:
         """Move a run to another state; a finished run stays as it is.
 
@@ -202,7 +210,8 @@ class Store:
         answered = select(func.count()).where(outcomes.c.run_id == run_id).scalar_subquery().label("answered")
         row = self._one(run_id, runs, wall_clock().label("now_s"), answered)
         cancel_age_s = None if row.cancel_asked_at_s is None else max(0.0, row.now_s - row.cancel_asked_at_s)
-        return Pulse(row.state, rows.read_progress(row), rows.read_identity(row), _age_s(row), cancel_age_s, row.answered)
+        return Pulse(row.state, rows.read_progress(row), rows.read_identity(row), _age_s(row), cancel_age_s,
+                     row.answered, row.error)
 
     def recent_outcomes(self, run_id: str, limit: int) -> tuple[Outcome, ...]:
         """Return the newest outcomes of a run, oldest first."""
