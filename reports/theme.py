@@ -129,7 +129,7 @@ def chart_config(theme: Theme) -> dict[str, Any]:
             "titleFontSize": 12, "titleFontWeight": "normal", "symbolSize": 90, "columnPadding": 12, "labelLimit": 240,
         },
         "title": {
-            "anchor": "start", "frame": "group", "color": theme.text, "fontSize": 15, "fontWeight": 600, "subtitleColor": theme.muted,
+            "anchor": "start", "frame": "bounds", "color": theme.text, "fontSize": 15, "fontWeight": 600, "subtitleColor": theme.muted,
             "subtitleFontSize": 12, "offset": 14, "subtitlePadding": 5,
         },
         "text": {"color": theme.text, "fontSize": 12},
@@ -146,11 +146,11 @@ def contrast(first: str, second: str) -> float:
 
 
 def shades(base: str, count: int, towards: str) -> tuple[str, ...]:
-    """Return `count` colours from `base` on, each a step nearer to `towards`, never past 60 % of the way."""
+    """Return `count` colours from `base` on, each a step nearer to `towards`, never past 45 % of the way."""
     if count == 1:
         return (base,)
     start, end = _channels(base), _channels(towards)
-    steps = (0.6 * index / (count - 1) for index in range(count))
+    steps = (0.45 * index / (count - 1) for index in range(count))
     return tuple("#" + "".join(f"{round(a + (b - a) * step):02x}" for a, b in zip(start, end, strict=True)) for step in steps)
 
 

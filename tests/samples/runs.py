@@ -112,8 +112,8 @@ def _attached(workload: Workload, outcomes: tuple[Outcome, ...], runtime: str) -
         for block in workload.blocks
     )
     shares += (
-        Share("host", "", log_normal(0.02, 0.3, "transferred", "frame around the blocks")),
-        Share("input", "", log_normal(0.004, 0.3, "transferred", "memory rate")),
+        Share("host", "", log_normal(0.02, 0.3, "measured", "frame around the blocks")),
+        Share("input", "", log_normal(0.004, 0.3, "measured", "triad of the same runtime")),
     )
     return _estimate(workload, candidate, shares, float(sample_device().memory_bytes), compile_s, None)
 

@@ -1,0 +1,79 @@
+"""Candidates as points with their 80 % bands on one logarithmic axis: overlap says too close to call."""
+
+import altair as alt
+
+from core.advice import Recommendation
+from core.quantity import TIERS
+from reports.charts.frame import (
+    MARK_AT, ROW_HEIGHT, SECONDS_LABEL, Layered, Row, cut, finish, legend, log_domain, log_ticks, row_axis, row_names, tooltips,
+)
+from reports.describe import describe
+from reports.theme import TIER_LOOKS, Theme, theme_named
+from reports.view import UNKNOWN, figure, mark_of
+
+
+def candidates(recommendation: Recommendation | None, theme: str = "light", limit: int | None = None) -> Layered | None:
+    """Draw each candidate's step time with its band, best first; those without one follow, marked as unknown.
+
+    Args:
+        recommendation: None or an empty one draws nothing.
+        theme: `light` or `dark`.
+        limit: rows at most; None draws every candidate.
+
+    Returns:
+        The chart, or None when no candidate has a step time.
+    """
+    if recommendation is None or not recommendation.ranked:
+        return None
+    look = theme_named(theme)
+    rows = _rows(recommendation)
+    shown = rows if limit is None else rows[:limit]
+    low, high = log_domain([value for row in shown if "mid" in row for value in (row["low"], row["high"])])
+    axis = alt.Axis(title="step time, logarithmic", values=log_ticks(low, high), labelExpr=SECONDS_LABEL, grid=True, labelOverlap="greedy")
+    scale = alt.Scale(type="log", domain=[low, high], nice=False)
+    layers = [_chosen(look), *_marks(shown, look, axis, scale), *row_names(look)]
+    hidden = len(rows) - len(shown)
+    subtitle = "points with 80 % bands, shortest first; overlapping bands are too close to call" + (
+        f"; {hidden} more in the table" if hidden else "")
+    return finish(layers, shown, look, "Step time of each candidate", subtitle, describe("candidates", recommendation), alt.Step(ROW_HEIGHT))
+
+
+def _rows(recommendation: Recommendation) -> list[Row]:
+    rows: list[Row] = []
+    for estimate in recommendation.ranked + recommendation.unranked:
+        step = estimate.step_time_s
+        shown = figure(step)
+        mark = mark_of(recommendation, estimate)
+        label = estimate.candidate.label
+        row: Row = {"row": len(rows), "candidate": label, "mark": mark, "name": cut(label), "strong": mark == "✔", "value": shown.text,
+                    "band": shown.band or UNKNOWN, "tier": shown.tier or "missing"}
+        if step is not None and step.low > 0:
+            row |= {"low": step.low, "mid": step.mid, "high": step.high}
+        if step is None:
+            row["value"] = "not known yet"
+        rows.append(row)
+    return rows
+
+
+def _chosen(theme: Theme) -> alt.Chart:
+    band = alt.Chart().mark_rect(color=theme.tint, cornerRadius=4, aria=False).encode(
+        x=alt.value(-4), x2=alt.value("width"), y=alt.Y(**row_axis()))
+    return band.transform_filter(alt.datum.strong)
+
+
+def _marks(rows: list[Row], theme: Theme, axis: alt.Axis, scale: alt.Scale) -> list[alt.Chart]:
+    present = [tier for tier in TIERS if any(row["tier"] == tier for row in rows)]
+    colours = alt.Scale(domain=present, range=[theme.tier(tier) for tier in present])
+    shapes = alt.Scale(domain=present, range=[TIER_LOOKS[tier].shape for tier in present])
+    key = legend("where the number comes from", 5, 3)
+    tooltip = tooltips(("candidate", "candidate"), ("value", "step time"), ("band", "80 % band"), ("tier", "tier"))
+    y = alt.Y(**row_axis()).bandPosition(MARK_AT)
+    x = alt.X("mid", type="quantitative", axis=axis, scale=scale)
+    low = alt.X("low", type="quantitative", axis=axis, scale=scale)
+    bands = alt.Chart().mark_rule(strokeWidth=7, strokeCap="round", opacity=0.32).encode(
+        x=low, x2="high", y=y, color=alt.Color("tier", type="nominal", scale=colours, legend=key), tooltip=tooltip)
+    points = alt.Chart().mark_point(filled=True, size=95, opacity=1).encode(
+        x=x, y=y, tooltip=tooltip, color=alt.Color("tier", type="nominal", scale=colours, legend=key),
+        shape=alt.Shape("tier", type="nominal", scale=shapes, legend=key))
+    known = "isValid(datum.mid)"
+    return [bands.transform_filter(known), points.transform_filter(known)]
