@@ -26,8 +26,8 @@ class Check:
 
 CHECKS = (
     Check("lint", ("-m", "ruff", "check", ".")),
-    Check("types", ("-m", "pyright")),
-    Check("layers", ("-c", "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())")),
+    Check("types", ("-m", "pyright", "--pythonpath", sys.executable)),
+    Check("layers", ("-c", "from importlinter.cli import lint_imports_command; lint_imports_command()")),
 )
 
 

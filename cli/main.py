@@ -103,7 +103,7 @@ def _usage_line(error: click.ClickException) -> str:
     return f"{message}; see {context.command_path} --help" if context is not None else message
 
 
-@click.command(cls=OneLineGroup, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(cls=OneLineGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 def tandem() -> None:
     """Which framework, on which accelerators, split how, for this workload, and how sure are we?
 

@@ -42,5 +42,5 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
     lines = [[one_line(cell, 200) for cell in row] for row in (headings, *rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
     for line in lines:
-        cells = [cell.rjust(width) if i in right else cell.ljust(width) for i, (cell, width) in enumerate(zip(line, widths, strict=True))]
+        cells = [line[i].rjust(width) if i in right else line[i].ljust(width) for i, width in enumerate(widths)]
         click.echo("  ".join(cells).rstrip())

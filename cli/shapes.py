@@ -68,8 +68,8 @@ def recommendation(value: Recommendation, run_id: str | None) -> Plain:
         "verdicts": to_plain(value.verdicts),
         "flips": to_plain(value.flips),
         "gaps": [
-            {"what": gap.what, "probe": None if gap.probe is None else probe(gap.probe), "seconds": gap.seconds, "remedy": gap.remedy}
-            for gap in value.gaps
+            {"what": one.what, "probe": probe(one.probe) if one.probe else None, "seconds": one.seconds, "remedy": one.remedy}
+            for one in value.gaps
         ],
         "confidence": to_plain(value.confidence),
     }
@@ -89,8 +89,8 @@ def outcome(value: Outcome) -> Plain:
     if isinstance(value, Measurement):
         samples = value.samples_s
         return {
-            **shape, "ok": value.trusted, "median_s": value.median_s, "iqr_s": iqr(samples), "n": len(samples), "method": value.method,
-            "compile_s": value.compile_s, "warnings": list(value.warnings),
+            **shape, "ok": value.trusted, "median_s": value.median_s, "iqr_s": iqr(samples), "n": len(samples),
+            "method": value.method, "compile_s": value.compile_s, "warnings": list(value.warnings),
             "error": None if value.trusted else "; ".join(value.warnings) or "quarantined",
         }
     return {
@@ -115,7 +115,8 @@ def run_summary(value: RunSummary) -> Plain:
 def run(value: Run) -> Plain:
     """Return the document of `show`."""
     return {
-        "id": value.id, "created_at": value.created_at, "finished_at": value.finished_at, "state": value.state, "error": value.error,
+        "id": value.id, "created_at": value.created_at, "finished_at": value.finished_at,
+        "state": value.state, "error": value.error,
         "name": value.workload.name, "task": value.workload.task, "owner": value.owner, "host": value.host, "note": value.note,
         "versions": dict(value.versions), "options": to_plain(value.options),
         "recommendation": None if value.recommendation is None else recommendation(value.recommendation, value.id),

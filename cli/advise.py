@@ -1,0 +1,41 @@
+"""`./tandem advise WORKLOAD`: understands it, probes it in this process, and says what to do."""
+
+import click
+
+from cli import shapes
+from cli.main import DONE, FINDING
+from cli.output import document, progress
+from cli.parts import json_flag, runtime_flag, tell_progress, tell_recommendation
+from core.errors import TandemError
+from core.run import RunOptions
+from core.workload import OBJECTIVES
+from services import runs, work, workloads
+
+
+@click.command()
+@click.argument("workload")
+@click.option("--objective", type=click.Choice(OBJECTIVES), help="What to rank for; without it the workload's own.")
+@click.option("--pools", default="all", show_default=True, metavar="KEY=N,...|attached|all", help="Accelerators to consider.")
+@click.option("--probe", type=click.Choice(("settle", "quick", "none")), default="quick", show_default=True,
+              help="How much to measure: until the choice is settled, each layer once, or nothing.")
+@click.option("--budget-s", type=click.FloatRange(1, 86400), default=RunOptions().budget_s, show_default=True,
+              help="Seconds of probing at most.")
+@runtime_flag
+@json_flag
+def advise(
+    workload: str, objective: str | None, pools: str, probe: str, budget_s: float, runtimes: tuple[str, ...], *, as_json: bool,
+) -> int:
+    """WORKLOAD is a YAML or JSON file, - for standard input, or a preset: NAME or NAME:TASK (gpt2-small:train)."""
+    understood = workloads.read(workload)
+    options = RunOptions(probe, budget_s, runtimes, pools, objective)
+    run_id = runs.create(understood.document, options)
+    progress(f"run {run_id}: {understood.workload.name}, {understood.workload.task}")
+    work.work(run_id, tell_progress)
+    run = runs.open_run(run_id)
+    if run.recommendation is None:
+        raise TandemError(f"run {run_id} ended without advice ({run.state}): {run.error}")
+    if as_json:
+        document(shapes.recommendation(run.recommendation, run_id))
+    else:
+        tell_recommendation(run.recommendation, run_id)
+    return DONE if run.recommendation.best is not None else FINDING

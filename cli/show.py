@@ -1,0 +1,32 @@
+"""`./tandem show RUN`: one earlier run, as it was."""
+
+import click
+
+from cli import shapes
+from cli.output import document, write
+from cli.parts import json_flag, tell_outcomes, tell_recommendation
+from core import format as fmt
+from services import runs
+
+
+@click.command()
+@click.argument("run")
+@json_flag
+def show(run: str, *, as_json: bool) -> None:
+    """RUN is an id that `advise` or `history` printed."""
+    found = runs.open_run(run)
+    if as_json:
+        document(shapes.run(found))
+        return
+    write(f"Run {found.id}, {found.state}, {found.created_at} (UTC), {found.workload.name}, {found.workload.task}")
+    if found.error:
+        write(found.error)
+    if found.recommendation is not None:
+        write()
+        tell_recommendation(found.recommendation, None)
+    if found.outcomes:
+        write("\nMeasured:")
+        tell_outcomes(found.outcomes)
+    for one in found.actuals:
+        note = f", {one.note}" if one.note else ""
+        write(f"Actual: {one.runtime} on {one.accelerator}, {fmt.seconds(one.step_time_s)} a step, {one.entered_at}{note}")
