@@ -1,0 +1,37 @@
+"""The first screen: one field, an answer at once, then a run that sharpens it."""
+
+import streamlit as st
+
+from core.errors import TandemError
+from pages.parts import ask, workload
+from pages.parts.answer import show_answer, show_assumptions, show_places
+from pages.parts.tables import candidates_table
+from pages.parts.text import refuse
+
+st.title("Which framework, on which accelerators?", anchor=False)
+st.markdown("Name a workload. Tandem answers at once from its catalog, then measures the workload's own layers here to be surer.")
+
+try:
+    text = workload.workload_field()
+    if text is None:
+        ask.first_visit()
+        st.stop()
+    given, base = workload.understood(text)
+    options = ask.options(given.workload)
+    run = ask.instant_run(given, options)
+except TandemError as error:
+    refuse(error)
+    st.stop()
+
+ask.describe(given.workload)
+with st.expander("Change anything in this workload", icon=":material/tune:"):
+    workload.change_form(given.document, base.document)
+show_assumptions(given.workload, "Tandem filled these in; the form above changes them")
+
+ask.objective_and_pools(options)
+show_answer(run)
+show_places(run)
+ask.probe_this_machine(given, options)
+with st.expander("All candidates", icon=":material/table_rows:"):
+    candidates_table(run)
+ask.same_command(text, run)

@@ -1,0 +1,104 @@
+"""The answer: one sentence and how sure, why, what it rests on; three places side by side; what was assumed.
+
+Everything here is drawn from a `Run`. An instant answer is shown as a run that was never stored, so both read the same.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from core import format as write
+from core.advice import Recommendation
+from core.run import Progress, Run, RunOptions
+from core.workload import Workload
+from pages.parts.text import TIER_COLOR, plain, tier_label
+from reports import view
+
+EVIDENCE_SHOWN = 4
+
+
+def unsaved(workload: Workload, document: Mapping[str, Any], options: RunOptions, recommendation: Recommendation) -> Run:
+    """Return an instant answer as a run without an id, so that it is shown like any other."""
+    return Run("", "", None, "done", json.dumps(document, sort_keys=True, default=str), options, workload, (), (), recommendation, Progress("finished"), (), "", "")
+
+
+def show_answer(run: Run) -> None:
+    """Draw the three sentences, and how sure the first one is."""
+    said = view.headline(run)
+    st.header(plain(said.sentence), anchor=False)
+    advice = run.recommendation
+    if advice is not None and advice.confidence is not None and advice.best is not None:
+        sure = advice.confidence.p_best
+        with st.container(horizontal=True, gap="xsmall"):
+            st.badge(f"{write.percent(sure)} likely to be the best of {len(advice.ranked)}", icon=":material/target:",
+                     color="green" if sure >= 0.8 else "blue" if sure >= 0.5 else "orange")
+            st.badge(f"{write.percent(advice.confidence.expected_regret)} expected loss against the true best", color="gray",
+                     help="What choosing it is expected to cost, as a share of the objective, averaged over what is not known")
+            if advice.equal:
+                st.badge("Too close to call", icon=":material/balance:", color="orange", help=plain("; ".join(advice.equal), 600))
+    st.markdown(f"**Why:** {plain(said.why, 600)}")
+    st.markdown(f"**Rests on:** {plain(said.rests_on, 600)}")
+
+
+def show_places(run: Run) -> None:
+    """Draw the attached machine, the best GPU pool and the best TPU pool side by side."""
+    with st.grid(3, min_column_width=240, gap="small"):
+        for side in view.side_by_side(run):
+            with st.container(border=True, height="stretch"):
+                if side.row is None:
+                    st.caption(side.title)
+                    st.markdown(plain(side.note[:1].upper() + side.note[1:]) + ".")
+                else:
+                    _place(side.title, side.row, run.workload)
+
+
+def show_assumptions(workload: Workload, where: str) -> None:
+    """Draw what Tandem filled in, one chip each.
+
+    Args:
+        where: how to change them, one short phrase.
+    """
+    if workload.assumptions:
+        with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
+            st.caption("Assumed", width="content", help=where)
+            for assumption in workload.assumptions:
+                st.badge(plain(assumption, 120), color="gray")
+
+
+def figures(row: view.CandidateRow, workload: Workload) -> tuple[tuple[str, view.Figure], ...]:
+    """Return the numbers of one candidate by name, each with what it is counted for."""
+    amount = view.amount_text(workload)
+    return (("Step time", row.step_time), ("Throughput", row.throughput), ("Memory per chip", row.memory), ("Compile time", row.compile),
+            (f"Cost, {amount}", row.cost), (f"Energy, {amount}", row.energy))
+
+
+def _place(title: str, row: view.CandidateRow, workload: Workload) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.caption(title, width="content")
+        if row.mark == "✔":
+            st.badge("Chosen", icon=":material/check:", color="green")
+        elif row.mark:
+            st.badge("As good", icon=":material/balance:", color="orange")
+    st.markdown(f"**{plain(row.label)}**")
+    st.metric("Step time", row.step_time.text)
+    if row.step_time.band:
+        st.caption(f"80 % band: {row.step_time.band}")
+    st.badge(tier_label(row.tier), color=TIER_COLOR.get(row.tier, "gray"))
+    st.markdown("  \n".join((
+        f"Throughput: {plain(row.throughput.text)}", f"Memory a chip: {row.memory_text}, {row.fits}",
+        f"Cost, {view.amount_text(workload)}: {plain(row.cost.text)}", f"Split: {plain(row.plan)}",
+    )))
+    with st.popover("From where?", type="tertiary", icon=":material/fact_check:", key=f"where:{title}"):
+        for name, figure in figures(row, workload):
+            _evidence(name, figure)
+        for phrase in row.missing:
+            st.caption("Missing: " + plain(phrase))
+
+
+def _evidence(name: str, figure: view.Figure) -> None:
+    st.markdown(f"**{name}** {plain(figure.full)} · {tier_label(figure.tier)}")
+    if figure.evidence:
+        rest = len(figure.evidence) - EVIDENCE_SHOWN
+        st.caption(plain("; ".join(figure.evidence[:EVIDENCE_SHOWN]) + (f" and {rest} more" if rest > 0 else ""), 500))

@@ -1,0 +1,209 @@
+"""The workload field: a preset by type-ahead, text that is pasted, or a small file; and the form that changes anything in it.
+
+What is asked for lives in the address: `workload` (a preset), or `doc` (a pasted text, packed), and `set` (each changed field).
+"""
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from core.errors import BadInput, TandemError
+from pages.parts import link
+from pages.parts.text import plain, refuse
+from services import workloads
+
+DEMO = "gpt2-small:infer"
+LARGEST_UPLOAD = 1_000_000
+EXAMPLE = """name: small language model on our own text
+task: train
+model: {preset: gpt2-small}
+batch: 8
+length: 256
+"""
+
+
+def workload_field() -> str | None:
+    """Draw the one field of the first screen and return the text that describes the workload, or None when there is none yet.
+
+    Raises:
+        BadInput: the address holds a pasted workload that was cut or changed.
+    """
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            st.selectbox(
+                "Workload", _offers(), index=None, accept_new_options=True, placeholder="Type a model: gpt2, llama, resnet …",
+                key=link.follow("workload", link.text("workload") or None), on_change=link.write("workload", "doc", "set"), width=420,
+                help="A preset and its task. Anything in it can be changed below. You can also paste or upload a workload file.",
+            )
+            with st.popover("Paste", icon=":material/content_paste:"):
+                _paste_form()
+            with st.popover("Upload", icon=":material/upload_file:"):
+                st.file_uploader("Workload file, YAML or JSON, at most 1 MB", type=["yaml", "yml", "json"], key="upload", max_upload_size=1,
+                                 on_change=_take_upload)
+            st.button("Try the demo", icon=":material/play_arrow:", on_click=_take_demo, help="GPT-2 small, one forward pass")
+        if "doc" in st.query_params:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.badge("Pasted workload", icon=":material/content_paste:", color="blue")
+                st.button("Discard", type="tertiary", on_click=link.put, args=("doc", None))
+    for fault in st.session_state.pop("field_faults", ()):
+        st.error(plain(fault), icon=":material/error:")
+    if "doc" in st.query_params:
+        return _pasted()
+    return link.text("workload") or None
+
+
+def understood(text: str) -> "tuple[workloads.Understood, workloads.Understood]":
+    """Return the workload with the changes of the address applied, and as the text alone has it.
+
+    Raises:
+        BadInput: the text or a change cannot be used.
+    """
+    base = workloads.understand(text)
+    changes = _changes(workloads.form_fields(base.document))
+    if not changes:
+        return base, base
+    return workloads.understand(json.dumps(workloads.apply_fields(base.document, changes))), base
+
+
+def change_form(document: Mapping[str, Any], base: Mapping[str, Any]) -> None:
+    """Draw one input for every field of a workload; applying writes what differs from `base` into the address.
+
+    Args:
+        document: the workload as it is now.
+        base: the workload as the preset or the pasted text has it.
+    """
+    fields = workloads.form_fields(document)
+    stamp = zlib.crc32(json.dumps(document, sort_keys=True, default=str).encode())
+    keys = {field.path: f"field:{stamp}:{field.path}" for field in fields}
+    original = {field.path: field.value for field in workloads.form_fields(base)}
+    with st.form("fields", border=False, enter_to_submit=True):
+        with st.grid(min_column_width=230, gap="small"):
+            for field in fields:
+                _input(field, keys[field.path])
+        st.form_submit_button("Apply", type="primary", on_click=_apply, args=(keys, original))
+    if "set" in st.query_params:
+        st.button("Undo all changes", type="tertiary", icon=":material/undo:", on_click=link.put, args=("set", None))
+
+
+def _offers() -> list[str]:
+    return list(workloads.preset_names())
+
+
+def _paste_form() -> None:
+    with st.form("paste", border=False, width=520):
+        st.text_area("YAML or JSON", value=_pasted_quietly(), height=260, key="pasted", placeholder=EXAMPLE, max_chars=LARGEST_UPLOAD)
+        st.form_submit_button("Use this workload", type="primary", on_click=_take_paste)
+
+
+def _take_demo() -> None:
+    _take({"workload": DEMO})
+
+
+def _take_paste() -> None:
+    content = st.session_state.get("pasted", "")
+    if content.strip():
+        _take_text(content)
+
+
+def _take_upload() -> None:
+    upload = st.session_state.get("upload")
+    if upload is None:
+        return
+    data = upload.getvalue()
+    try:
+        if len(data) > LARGEST_UPLOAD:
+            raise BadInput(f"a file of {len(data):,} bytes", f"at most {LARGEST_UPLOAD:,}", "upload the workload file, not the model")
+        _take_text(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        st.session_state["field_faults"] = (f"got {upload.name}, which is not text; expected YAML or JSON in UTF-8; save it so",)
+    except TandemError as error:
+        st.session_state["field_faults"] = (str(error),)
+
+
+def _take_text(content: str) -> None:
+    packed = link.pack(content)
+    if packed is None:
+        st.session_state["field_faults"] = (
+            f"got a workload of {len(content):,} characters; expected one that fits into a link; "
+            "name its preset or config instead of listing it, or use ./tandem advise FILE",
+        )
+        return
+    _take({"doc": packed})
+
+
+def _take(parameters: Mapping[str, str]) -> None:
+    for name in ("workload", "doc", "set", "objective"):
+        link.put(name, parameters.get(name))
+
+
+def _pasted() -> str:
+    return link.unpack(link.text("doc"))
+
+
+def _pasted_quietly() -> str:
+    try:
+        return _pasted() if "doc" in st.query_params else ""
+    except BadInput:
+        return ""
+
+
+def _changes(fields: "Sequence[workloads.FormField]") -> dict[str, object]:
+    known = {str(field.path): field for field in fields}
+    changes: dict[str, object] = {}
+    for item in st.query_params.get_all("set"):
+        path, _, value = item.partition("=")
+        if path not in known:
+            st.warning(plain(f"The link changes {path[:60]}, which this workload does not have. It was left out."), icon=":material/link_off:")
+            continue
+        try:
+            changes[path] = _typed(known[path], value)
+        except ValueError:
+            refuse(BadInput(f"{path} = {value[:40]!r} in the link", _WANTED.get(known[path].kind, "text"), "correct it in the form"))
+    return changes
+
+
+_WANTED = {"int": "a whole number", "float": "a number", "flag": "true or false"}
+
+
+def _typed(field: "workloads.FormField", value: str) -> object:
+    if value == "":
+        return None
+    if field.kind == "int":
+        return int(value)
+    if field.kind == "float":
+        return float(value)
+    if field.kind == "flag":
+        if value not in ("true", "false"):
+            raise ValueError(value)
+        return value == "true"
+    return value
+
+
+def _input(field: "workloads.FormField", key: str) -> None:
+    label, note = plain(field.label), field.help or None
+    if field.kind == "int":
+        st.number_input(label, value=field.value, step=1, min_value=field.minimum, max_value=field.maximum, key=key, help=note)
+    elif field.kind == "float":
+        value = None if field.value is None else float(field.value)
+        st.number_input(label, value=value, format="%.6g", key=key, help=note,
+                        min_value=None if field.minimum is None else float(field.minimum),
+                        max_value=None if field.maximum is None else float(field.maximum))
+    elif field.kind == "choice":
+        options = list(field.choices)
+        st.selectbox(label, options, index=options.index(field.value) if field.value in options else None, key=key, help=note)
+    elif field.kind == "flag":
+        st.checkbox(label, value=bool(field.value), key=key, help=note)
+    else:
+        st.text_input(label, value="" if field.value is None else str(field.value), key=key, help=note, max_chars=200)
+
+
+def _apply(keys: Mapping[str, str], original: Mapping[str, object]) -> None:
+    changed = []
+    for path, key in keys.items():
+        value = st.session_state.get(key)
+        if value != original.get(path) and not (value in (None, "") and original.get(path) in (None, "")):
+            changed.append(f"{path}={'' if value is None else str(value).lower() if isinstance(value, bool) else value}")
+    link.put("set", changed)
