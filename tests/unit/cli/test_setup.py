@@ -36,7 +36,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def call(root: Path, *arguments: str, cwd: Path | None = None, path: str | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PATH": path or os.environ["PATH"], "PYTHONPATH": ""}
     return subprocess.run(
-        [str(root / "tandem"), *arguments], cwd=cwd or root, env=environment, capture_output=True, text=True, timeout=120, check=False,
+        [str(root / "tandem"), *arguments], cwd=cwd or root, env=environment,
+        capture_output=True, text=True, timeout=120, check=False,
     )
 
 
@@ -112,7 +113,8 @@ def test_a_second_call_waits_for_the_first_and_says_so(repository: Path) -> None
     (repository / ".venv" / ".tandem-base").unlink()
     folder = os.open(repository, os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
-    with subprocess.Popen([str(repository / "tandem"), "x"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as waiting:
+    command = [str(repository / "tandem"), "x"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as waiting:
         assert waiting.stderr is not None
         assert "waiting for it" in waiting.stderr.readline()
         os.close(folder)

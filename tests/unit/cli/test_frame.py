@@ -1,0 +1,129 @@
+"""The command line's frame: one line for each fault, the exit codes, documents alone on stdout."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter
+
+import click
+import pytest
+
+from cli import output
+from cli.main import BAD_INPUT, DONE, STOPPED, OneLineGroup, tandem
+from core.errors import BadInput, StoreError
+
+ROOT = Path(__file__).resolve().parent.parent.parent.parent
+
+
+def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "cli", *arguments], cwd=ROOT, input=stdin, capture_output=True, text=True, timeout=60, check=False,
+    )
+
+
+def code_of(group: click.Group, *arguments: str) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        group.main(list(arguments), prog_name="./tandem")
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code
+
+
+def group_that(raises: BaseException) -> click.Group:
+    def fail() -> None:
+        raise raises
+
+    class Failing(OneLineGroup):
+        def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+            return click.Command(cmd_name, callback=fail)
+
+    return Failing("tandem")
+
+
+@pytest.mark.parametrize(("arguments", "parts"), [
+    (("advize",), ("got 'advize'", "did you mean 'advise'?", "./tandem --help")),
+    (("show",), ("RUN", "./tandem show --help")),
+    (("history", "--limt", "3"), ("--limt", "--limit", "./tandem history --help")),
+    (("history", "--limit", "many"), ("--limit", "many", "./tandem history --help")),
+    (("history", "--task", "trian"), ("trian", "train", "./tandem history --help")),
+    (("report", "x", "--format", "docx"), ("docx", "html", "./tandem report --help")),
+    (("actual", "x", "--step-time-s", "0"), ("--step-time-s", "0", "./tandem actual --help")),
+    (("runtimes", "install", "mxnet"), ("got install mxnet", "TANDEM_PYTHON_MXNET")),
+    (("app", "--port", "99999"), ("--port", "99999", "65535")),
+])
+def test_a_usage_error_is_one_line_on_stderr_and_exit_2(
+    arguments: tuple[str, ...], parts: tuple[str, ...], capsys: pytest.CaptureFixture[str],
+) -> None:
+    code = code_of(tandem, *arguments)
+    shown = capsys.readouterr()
+    assert code == BAD_INPUT
+    assert shown.out == ""
+    assert shown.err.startswith("tandem: ")
+    assert shown.err.count("\n") == 1
+    assert [part for part in parts if part not in shown.err] == []
+
+
+@pytest.mark.parametrize(("raised", "code", "line"), [
+    (BadInput("a\nb", "one line", "look"), BAD_INPUT, "tandem: got a b; expected one line; look\n"),
+    (StoreError("got a full disk; expected room; free some"), BAD_INPUT, "tandem: got a full disk; expected room; free some\n"),
+    (KeyboardInterrupt(), STOPPED, "tandem: stopped\n"),
+    (BrokenPipeError(), DONE, ""),
+])
+def test_errors_of_tandem_are_one_line_with_their_exit_code(
+    raised: BaseException, code: int, line: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("os.dup2", lambda *_: None)  # stdout is pytest's here
+    assert code_of(group_that(raised), "show") == code
+    assert capfd.readouterr().err.lstrip("\n") == line
+
+
+def test_an_error_that_is_not_tandems_own_is_shown_in_full() -> None:
+    with pytest.raises(ZeroDivisionError):
+        group_that(ZeroDivisionError()).main(["show"])
+
+
+def test_help_comes_within_half_a_second() -> None:
+    took = []
+    for _ in range(3):
+        started = perf_counter()
+        done = run("--help")
+        took.append(perf_counter() - started)
+        assert done.returncode == 0
+        assert "advise" in done.stdout
+    assert min(took) < 0.5
+
+
+def test_every_command_shows_its_help() -> None:
+    for name in tandem.list_commands(click.Context(tandem)):
+        command = tandem.get_command(click.Context(tandem), name)
+        assert command is not None
+        assert "--help" in command.get_help(click.Context(command, info_name=name))
+
+
+def test_work_is_there_but_not_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of(tandem, "--help") == DONE
+    assert "\n  work" not in capsys.readouterr().out
+    assert tandem.get_command(click.Context(tandem), "work") is not None
+
+
+def test_a_document_is_json_with_its_version_first(capsys: pytest.CaptureFixture[str]) -> None:
+    output.document({"name": "µ", "values": [1.5, None]})
+    text = capsys.readouterr().out
+    assert json.loads(text) == {"schema_version": 1, "name": "µ", "values": [1.5, None]}
+    assert text.startswith('{\n  "schema_version": 1')
+
+
+def test_a_document_never_holds_what_json_does_not_know() -> None:
+    with pytest.raises(ValueError, match="JSON compliant"):
+        output.document({"value": float("nan")})
+
+
+def test_a_table_is_aligned_and_a_cell_stays_on_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    output.table(("name", "n"), [("a\nb", "1"), ("longer name", "1000")], right=(1,))
+    assert capsys.readouterr().out == "name            n\na b             1\nlonger name  1000\n"
+
+
+def test_progress_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    output.progress("one\ntwo")
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", "one two\n")

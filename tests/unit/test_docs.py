@@ -1,0 +1,29 @@
+"""Pages that are generated say what the source says now, and every link between pages leads somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from catalog import accelerators, preset_names
+from docs.generate import FOLDER, pages
+
+ROOT = FOLDER.parent
+WRITTEN = sorted([*ROOT.glob("*.md"), *FOLDER.rglob("*.md")])
+
+
+@pytest.mark.parametrize("name", ["catalog.md", "rules.md"])
+def test_a_generated_page_is_up_to_date(name: str) -> None:
+    assert (FOLDER / name).read_text(encoding="utf-8") == pages()[name], "run: .venv/bin/python -m docs.generate"
+
+
+def test_the_catalog_page_names_every_preset_and_accelerator() -> None:
+    page = pages()["catalog.md"]
+    assert [name for name in (*preset_names(), *accelerators()) if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_to_a_file_of_the_repository_leads_somewhere(path: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
+    missing = [target for target in targets if "://" not in target and not (path.parent / target).exists()]
+    assert missing == []
