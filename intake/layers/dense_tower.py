@@ -1,0 +1,40 @@
+"""A tower of dense layers with biases and activations."""
+
+from itertools import pairwise
+
+from intake.counting import Counts, Tally
+from intake.sizes import ACTIVATIONS, BATCH, Sizes, wholes, word
+from intake.wording import fault
+
+SIZES = (
+    BATCH,
+    wholes("widths", "features from the input to the output, at least two"),
+    word("activation", "after each layer but the last", (*ACTIVATIONS, "none"), "relu"),
+    word("last_activation", "after the last layer", (*ACTIVATIONS, "none"), "relu"),
+)
+
+
+def check(where: str, sizes: Sizes) -> None:
+    """Refuse a tower without a layer.
+
+    Raises:
+        BadInput: fewer than two widths.
+    """
+    if len(sizes.wholes("widths")) < 2:
+        raise fault(f"{where}.widths", list(sizes.wholes("widths")), "at least two widths, input and output", "add a width")
+
+
+def count(sizes: Sizes, dtype: str) -> Counts:
+    """Count the tower, the gradient of its input included.
+
+    Args:
+        sizes: as in `SIZES`.
+        dtype: compute dtype.
+    """
+    tally = Tally(dtype)
+    batch, widths = sizes.whole("batch"), sizes.wholes("widths")
+    for i, (inputs, outputs) in enumerate(pairwise(widths)):
+        tally.save(batch * inputs)
+        tally.dense(batch, inputs, outputs)
+        tally.activate(batch * outputs, sizes.word("last_activation" if i == len(widths) - 2 else "activation"))
+    return tally.counts()

@@ -1,0 +1,132 @@
+"""The sections of a document around the model: total, existing code, data, targets, pools and places."""
+
+import re
+
+from catalog import accelerators, clouds
+from core.workload import DataPipeline, Existing, PoolRequest, Targets, Total, Where
+from intake.fields import Section
+from intake.wording import fault, nearest, unknown
+
+FRAMEWORKS = ("jax", "torch", "torch-xla", "torch-tpu", "tensorflow", "keras", "mxnet")
+_ALIASES = {"pytorch": "torch", "tf": "tensorflow", "torch_xla": "torch-xla", "pytorch-xla": "torch-xla", "torchtpu": "torch-tpu",
+            "torch_tpu": "torch-tpu", "flax": "jax"}
+_DEVICE = re.compile(r"(cpu|gpu|tpu):\d{1,4}")
+_MOST = 1e30
+
+
+def read_total(top: Section) -> Total:
+    """Return how much is to be done; at most one of tokens, steps and samples.
+
+    Raises:
+        BadInput: more than one, or not a positive number.
+    """
+    section = top.section("total", ("tokens", "steps", "samples"))
+    if section is None:
+        return Total()
+    if len(section.values) > 1:
+        raise fault("total", " and ".join(section.values), "one of tokens, steps, samples", "keep one of them")
+    return Total(section.number("tokens", 1, _MOST), section.number("steps", 1, _MOST), section.number("samples", 1, _MOST))
+
+
+def read_existing(top: Section) -> Existing:
+    """Return what is there already.
+
+    Raises:
+        BadInput: a value that cannot be used, or a framework that is misspelt.
+    """
+    section = top.section("existing", ("framework", "code", "libraries", "custom_kernels", "ops", "distinct_shapes", "serial_steps",
+                                       "host_reads_per_step", "versions"))
+    if section is None:
+        return Existing()
+    return Existing(
+        framework=_framework(section), code=section.text("code"), libraries=section.texts("libraries"),
+        custom_kernels=section.texts("custom_kernels"), ops=section.texts("ops"),
+        distinct_shapes=section.whole("distinct_shapes", 0, 10**9), serial_steps=section.whole("serial_steps", 0, 10**9),
+        host_reads_per_step=section.whole("host_reads_per_step", 0, 10**9), versions=_versions(section),
+    )
+
+
+def read_data(top: Section) -> DataPipeline:
+    """Return what one sample costs before it reaches the device.
+
+    Raises:
+        BadInput: a value that cannot be used.
+    """
+    section = top.section("data", ("bytes_per_sample", "decode", "host_vcpus", "source_bytes_per_s"))
+    if section is None:
+        return DataPipeline()
+    return DataPipeline(section.number("bytes_per_sample", 0, 1e15), section.text("decode"), section.whole("host_vcpus", 1, 10**5),
+                        section.number("source_bytes_per_s", 1, 1e15))
+
+
+def read_targets(top: Section) -> Targets:
+    """Return what must be reached.
+
+    Raises:
+        BadInput: a value that cannot be used.
+    """
+    section = top.section("targets", ("deadline_h", "budget_usd", "latency_ms", "requests_per_s"))
+    if section is None:
+        return Targets()
+    return Targets(section.number("deadline_h", 1e-6, 1e7), section.number("budget_usd", 0, 1e12), section.number("latency_ms", 1e-6, 1e9),
+                   section.number("requests_per_s", 1e-9, 1e12))
+
+
+def read_pools(top: Section) -> tuple[PoolRequest, ...]:
+    """Return the pools that were named.
+
+    Raises:
+        BadInput: an accelerator that is neither in the catalog nor a device id, or a count or price that cannot be used.
+    """
+    entries = top.items("pools", "a list of pools such as [{accelerator: tpu-v6e, count: 16}]")
+    return tuple(_pool(f"pools[{i}]", entry) for i, entry in enumerate(entries))
+
+
+def read_where(top: Section) -> Where:
+    """Return where accelerators may be rented.
+
+    Raises:
+        BadInput: a cloud that no price is known of, or a value that cannot be used.
+    """
+    section = top.section("where", ("clouds", "regions", "spot", "own_only"))
+    if section is None:
+        return Where()
+    wanted = tuple(cloud.lower() for cloud in section.texts("clouds"))
+    for cloud in wanted:
+        if cloud not in clouds():
+            raise unknown("where.clouds", "cloud", cloud, clouds())
+    return Where(wanted, section.texts("regions"), section.flag("spot"), section.flag("own_only"))
+
+
+def _pool(path: str, entry: object) -> PoolRequest:
+    section = Section(path, entry, ("accelerator", "count", "price_usd_per_h"))
+    key = section.text("accelerator")
+    if key is None:
+        raise fault(path, section.values, "an accelerator", "add accelerator: KEY such as tpu-v6e, h100-sxm or cpu:0")
+    if key not in accelerators() and not _DEVICE.fullmatch(key):
+        remedy = nearest(key, accelerators()) or "list them with: ./tandem devices"
+        raise fault(f"{path}.accelerator", key, "a key of the catalog or a device such as cpu:0", remedy)
+    return PoolRequest(key, section.whole("count", 1, 10**6) or 1, section.number("price_usd_per_h", 0, 1e9))
+
+
+def _framework(section: Section) -> str | None:
+    given = section.text("framework")
+    if given is None:
+        return None
+    name = _ALIASES.get(given.lower(), given.lower())
+    if name not in FRAMEWORKS and nearest(name, (*FRAMEWORKS, *_ALIASES)):
+        raise unknown("existing", "framework", given, (*FRAMEWORKS, *_ALIASES))
+    return name
+
+
+def _versions(section: Section) -> tuple[tuple[str, str], ...]:
+    value = section.values.get("versions")
+    if value is None:
+        return ()
+    if not isinstance(value, dict):
+        raise fault("existing.versions", value, 'a mapping such as {cuda: "12.4"}', "write name: version")
+    plain: dict[str, object] = dict(value)
+    for key, version in plain.items():
+        if not isinstance(version, str):
+            raise fault(f"existing.versions.{key}", version, "a version in quotes", f'write {key}: "{version}"')
+    return tuple(sorted((key, str(version)[:60]) for key, version in plain.items()))

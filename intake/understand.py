@@ -1,0 +1,277 @@
+"""A document becomes a `Workload`: the one door through which every workload comes, from a form, a file, a paste or a preset."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from catalog import preset
+from core.errors import BadInput
+from core.ops import DTYPE_BYTES
+from core.workload import OBJECTIVES, OPTIMIZERS, TASKS, Block, Size, Total, Workload
+from intake.families import Shape
+from intake.fields import Section
+from intake.model import SOURCES, ModelChoice, model_source, read_blocks, read_model, self_contained
+from intake.sections import read_data, read_existing, read_pools, read_targets, read_total, read_where
+from intake.syntax import MOST_CHARACTERS, parse
+from intake.wording import fault, unknown
+
+SCHEMA = 1
+KEYS = ("schema", "name", "task", "model", "batch", "length", "image", "prompt", "output", "dtype", "optimizer", "total", "existing",
+        "data", "targets", "pools", "where", "objective")
+DTYPES = tuple(name for name in DTYPE_BYTES if name != "int32")
+TRAINING_DTYPES = tuple(name for name in DTYPES if name.startswith(("fp", "bf", "tf")) and name != "fp4")
+MOST_BYTES = 4 * MOST_CHARACTERS
+MOST_BATCH, MOST_LENGTH, MOST_IMAGE = 10**6, 10**7, 16_384
+MOST_PARAMETERS, MOST_FLOP = 1e14, 1e26
+_TRAINING = ("train", "finetune", "rl")
+_GENERATING = ("infer", "serve")
+_PRESET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(:[A-Za-z_-]*)?")
+_PRESET_TASK = {"serve": "infer", "preprocess": "infer", "rl": "train"}
+_TASK_NOTES = {
+    "train": "dropout is 0",
+    "finetune": "all weights are trained; dropout is 0",
+    "rl": "one training step of the policy is counted, rollouts are not; dropout is 0",
+    "serve": "one batch after the other, without a queue",
+    "preprocess": "one forward pass for each batch",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """A workload and the document that gives it again.
+
+    Args:
+        workload: what was understood.
+        document: canonical JSON of the document, with configurations in place of paths.
+    """
+
+    workload: Workload
+    document: str
+
+
+def read_text(text: str, folder: Path | None = None) -> Understood:
+    """Understand a text: the name of a preset (`gpt2-small`, `gpt2-small:train`), or a document in YAML or JSON.
+
+    Args:
+        text: as typed or pasted.
+        folder: where paths in it start; None refuses paths.
+
+    Raises:
+        BadInput: it cannot be used; one line that says what was got, what was expected and what to do.
+    """
+    stripped = text.strip() if len(text) <= MOST_CHARACTERS else text
+    if not stripped:
+        raise BadInput("an empty text", "a preset such as 'gpt2-small:train', YAML or JSON", "name a preset or paste a workload")
+    if _PRESET_NAME.fullmatch(stripped):
+        return _from_preset(*stripped.partition(":")[::2])
+    return _understood(parse(text), folder)
+
+
+def read_file(path: Path | str) -> Understood:
+    """Understand a workload file; paths in it start at its folder.
+
+    Raises:
+        BadInput: it cannot be read or used.
+    """
+    place = Path(path)
+    try:
+        size = place.stat().st_size
+        if size > MOST_BYTES:
+            raise BadInput(f"{place.name}: {size:,} bytes", f"at most {MOST_BYTES:,} bytes", "give the workload file alone")
+        text = place.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{str(path)[:80]!r} ({error.strerror})", "a workload file, or a preset such as gpt2-small:train",
+                       "correct the path") from None
+    except ValueError:
+        raise BadInput(f"{place.name}: bytes that are not UTF-8", "a YAML or JSON text in UTF-8", "save it as UTF-8") from None
+    return read_text(text, place.parent)
+
+
+def read_document(document: Mapping[str, object], folder: Path | None = None) -> Workload:
+    """Build the workload that a document describes.
+
+    Args:
+        document: by the keys of `KEYS`; null stands for absent.
+        folder: where paths in it start; None refuses paths.
+
+    Raises:
+        BadInput: it cannot be used; one line that names the fault.
+    """
+    top = Section("", document, KEYS)
+    if top.values.get("schema", SCHEMA) != SCHEMA or isinstance(top.values.get("schema"), bool):
+        raise fault("schema", top.values["schema"], f"{SCHEMA}", "set schema: 1")
+    task = top.choice("task", TASKS)
+    assumed: list[str] = [] if task else ["training, since no task was given"]
+    task = task or "train"
+    if "model" not in top.values:
+        raise BadInput("no key 'model'", f"a model by one of {', '.join(SOURCES)}", "write for example model: {preset: gpt2-small}")
+    if not isinstance(top.values["model"], Mapping):
+        raise fault("model", top.values["model"], f"a mapping with one of {', '.join(SOURCES)}", "write model: {preset: gpt2-small}")
+    model = cast("Mapping[str, object]", top.values["model"])
+    if model_source(model) == "blocks":
+        return _listed(top, task, model, assumed)
+    return _of_family(top, task, read_model(model, folder), assumed)
+
+
+def preset_document(name: str, task: str) -> dict[str, object]:
+    """Return a full document of a preset that a form can edit.
+
+    Args:
+        name: a preset.
+        task: one of `TASKS`; tasks that a preset does not list are filled like the nearest that it does.
+
+    Raises:
+        NotFound: no such preset.
+        BadInput: no such task.
+    """
+    if task not in TASKS:
+        raise unknown(f"preset {name}", "task", task, TASKS)
+    known = preset(name)
+    asked: dict[str, object] = dict(known.tasks[_PRESET_TASK.get(task, task)])
+    document: dict[str, object] = {"schema": SCHEMA, "name": f"{known.title}, {task}", "task": task, "model": {"preset": name}}
+    return document | asked | {"objective": "time"}
+
+
+def _from_preset(name: str, task: str) -> Understood:
+    """Return the workload with what the preset fills in as assumptions, and the document with it written out."""
+    document = preset_document(name, task or "train")
+    said = {key: document[key] for key in ("schema", "name", "task", "model", "objective")}
+    return Understood(read_document(said), json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False))
+
+
+def _understood(document: Mapping[str, object], folder: Path | None) -> Understood:
+    workload = read_document(document, folder)
+    kept: dict[str, object] = {key: value for key, value in document.items() if value is not None}
+    kept["model"] = self_contained(cast("Mapping[str, object]", kept["model"]), folder)
+    return Understood(workload, json.dumps(kept, sort_keys=True, separators=(",", ":"), allow_nan=False))
+
+
+def _of_family(top: Section, task: str, choice: ModelChoice, assumed: list[str]) -> Workload:
+    defaults = choice.defaults.get(_PRESET_TASK.get(task, task), {})
+    dtype, optimizer = _arithmetic(top, task, defaults, assumed)
+    batch = _size(top, "batch", MOST_BATCH, defaults, assumed)
+    shape = _shape(top, task, choice, Shape(batch, dtype), defaults, assumed)
+    assumed.extend(choice.assumptions)
+    blocks = choice.family.build(choice.config, shape)
+    if shape.output is not None and shape.prompt is not None:
+        assumed.append(f"each of the {shape.output} output tokens is one decode step, at the average length of the cache")
+        length, units = shape.prompt + shape.output, batch * shape.output
+    else:
+        length = shape.length
+        units = batch * length if choice.family.unit == "tokens" and length is not None else batch
+    return _workload(top, task, blocks, (batch, length, choice.family.unit, units), (dtype, optimizer), choice.title, choice.source, assumed)
+
+
+def _listed(top: Section, task: str, model: Mapping[str, object], assumed: list[str]) -> Workload:
+    for key in ("image", "prompt", "output"):
+        if top.has(key):
+            raise fault(key, top.values[key], "sizes in the blocks themselves", f"remove {key}")
+    dtype, optimizer = _arithmetic(top, task, {}, assumed)
+    batch = _size(top, "batch", MOST_BATCH, {}, assumed)
+    length = top.whole("length", 1, MOST_LENGTH)
+    blocks = read_blocks(model, batch, length, dtype)
+    unit, units = ("samples", batch) if length is None else ("tokens", batch * length)
+    return _workload(top, task, blocks, (batch, length, unit, units), (dtype, optimizer), "Listed blocks", "blocks of the document", assumed)
+
+
+def _workload(top: Section, task: str, blocks: tuple[Block, ...], amounts: tuple[int, int | None, str, int], arithmetic: tuple[str, str],
+              title: str, source: str, assumed: list[str]) -> Workload:
+    batch, length, unit, units = amounts
+    if task in _TASK_NOTES:
+        assumed.append(_TASK_NOTES[task])
+    total = read_total(top)
+    if total.tokens is not None and unit != "tokens":
+        raise fault("total.tokens", total.tokens, "steps or samples, since this model counts samples", "write total: {samples: ...}")
+    workload = Workload(
+        name=top.text("name") or title, task=task, blocks=blocks, batch=batch, unit=unit, units_per_step=float(units), dtype=arithmetic[0],
+        optimizer=arithmetic[1], objective=top.choice("objective", OBJECTIVES) or "time", length=length, total=total,
+        existing=read_existing(top), data=read_data(top), targets=read_targets(top), pools=read_pools(top), where=read_where(top),
+        assumptions=tuple(assumed), source=source,
+    )
+    return _within_reason(workload)
+
+
+def _within_reason(workload: Workload) -> Workload:
+    if workload.parameter_count > MOST_PARAMETERS:
+        raise BadInput(f"a model of {workload.parameter_count:.2g} parameters", f"at most {MOST_PARAMETERS:.0e}", "check the sizes of the model")
+    if workload.flop_per_step > MOST_FLOP:
+        raise BadInput(f"a step of {workload.flop_per_step:.2g} FLOP", f"at most {MOST_FLOP:.0e}", "check batch, length and model")
+    return workload
+
+
+def _arithmetic(top: Section, task: str, defaults: Mapping[str, Size], assumed: list[str]) -> tuple[str, str]:
+    """Return dtype and optimizer."""
+    training = task in _TRAINING
+    dtype = top.choice("dtype", TRAINING_DTYPES if training else DTYPES)
+    if dtype is None:
+        dtype = str(defaults.get("dtype", "bf16"))
+        assumed.append(f"{dtype}, as the preset says" if defaults else f"{dtype}, since no dtype was given")
+    optimizer = top.choice("optimizer", OPTIMIZERS)
+    if not training:
+        if optimizer not in (None, "none"):
+            assumed.append(f"{optimizer} is not used, since nothing is trained")
+        return dtype, "none"
+    if optimizer == "none":
+        raise fault("optimizer", optimizer, f"one of {', '.join(name for name in OPTIMIZERS if name != 'none')} when training")
+    if optimizer is None:
+        optimizer = str(defaults.get("optimizer", "adamw"))
+        assumed.append(f"{optimizer}, as the preset says" if defaults else f"{optimizer}, since no optimizer was given")
+    return dtype, optimizer
+
+
+def _size(top: Section, key: str, high: int, defaults: Mapping[str, Size], assumed: list[str]) -> int:
+    """Return a size that the document or its preset gives."""
+    given = top.whole(key, 1, high)
+    if given is not None:
+        return given
+    default = defaults.get(key)
+    if not isinstance(default, int):
+        raise BadInput(f"no key {key!r}", f"a whole number from 1 to {high:,}", f"add {key}: ...")
+    assumed.append(f"{key} {default:,}, as the preset says")
+    return default
+
+
+def _shape(top: Section, task: str, choice: ModelChoice, shape: Shape, defaults: Mapping[str, Size], assumed: list[str]) -> Shape:
+    """Return the shape of the input: nothing, an image, a length, or a prompt and an output."""
+    family = choice.family
+    _refuse_unfit(top, task, choice)
+    if family.needs == "image":
+        image_defaults = defaults or ({"image": choice.image} if choice.image is not None else {})
+        return Shape(shape.batch, shape.dtype, image=_size(top, "image", MOST_IMAGE, image_defaults, assumed))
+    if not family.needs:
+        return shape
+    asked = top.has("prompt") or top.has("output") or ("output" in defaults and not top.has("length"))
+    if family.generates and task in _GENERATING and asked:
+        if not top.has("output") and "output" not in defaults:
+            return Shape(shape.batch, shape.dtype, length=_size(top, "prompt", MOST_LENGTH, defaults, assumed))
+        prompt = _size(top, "prompt", MOST_LENGTH, defaults, assumed)
+        output = _size(top, "output", MOST_LENGTH, defaults, assumed)
+        _check_positions(choice, prompt + output, "prompt + output")
+        return Shape(shape.batch, shape.dtype, prompt=prompt, output=output)
+    length = _size(top, "length", MOST_LENGTH, defaults, assumed)
+    _check_positions(choice, length, "length")
+    return Shape(shape.batch, shape.dtype, length=length)
+
+
+def _refuse_unfit(top: Section, task: str, choice: ModelChoice) -> None:
+    family = choice.family
+    fitting = {"length": ("length",), "image": ("image",), "": ()}[family.needs]
+    if family.generates and task in _GENERATING:
+        fitting = (*fitting, "prompt", "output")
+    for key in ("length", "image", "prompt", "output"):
+        if top.has(key) and key not in fitting:
+            expected = f"no {key} for {task} of a {family.title}"
+            raise fault(key, top.values[key], expected, f"remove {key}" + (f" or use {fitting[0]}" if fitting else ""))
+    if top.has("length") and (top.has("prompt") or top.has("output")):
+        raise fault("length", top.values["length"], "either length, or prompt and output", "remove length")
+
+
+def _check_positions(choice: ModelChoice, length: int, key: str) -> None:
+    positions = choice.config.values.get("positions")
+    if isinstance(positions, int) and 0 < positions < length:
+        raise fault(key, length, f"at most {positions}, the learned positions of the model", f"lower {key} or raise model.positions")
+
+
