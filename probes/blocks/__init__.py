@@ -1,0 +1,36 @@
+"""Blocks: one file a kind, written once over a backend's operations.
+
+A block module offers:
+    layers(sizes) -> {name: Layer}; inputs(sizes) -> {name: Input}, the one to chain on is called `x`;
+    forward(ops, layers, inputs, sizes) -> output, or the loss when `ENDS_IN_LOSS` and `ops.training`;
+    small(sizes) -> sizes of the same kind that a float64 reference computes at once;
+    ENDS_IN_LOSS: bool; FIRST: whether it is the first of a model, so that its input needs no gradient;
+    chains(sizes): whether its output can be the `x` of another copy.
+A module that lacks one of these stops the start with its name.
+"""
+
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Any
+
+Sizes = dict[str, Any]
+NEEDED = ("layers", "inputs", "forward", "small", "chains", "ENDS_IN_LOSS", "FIRST")
+
+
+@cache
+def block_modules() -> dict[str, ModuleType]:
+    """Return every block module by kind.
+
+    Raises:
+        ImportError: a file of the folder lacks part of the interface; the message names both.
+    """
+    found: dict[str, ModuleType] = {}
+    for entry in iter_modules(__path__):
+        module = import_module(f"{__name__}.{entry.name}")
+        lacking = [name for name in NEEDED if not hasattr(module, name)]
+        if lacking:
+            raise ImportError(f"got block file {entry.name} without {', '.join(lacking)}; expected all of {', '.join(NEEDED)}")
+        found[entry.name] = module
+    return found

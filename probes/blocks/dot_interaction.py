@@ -1,0 +1,34 @@
+"""DLRM's interaction: pairwise dot products of feature vectors, joined to the first vector."""
+
+from typing import Any
+
+from probes.blocks import Sizes
+from probes.layers import Input, Layer
+
+ENDS_IN_LOSS = False
+FIRST = False
+
+
+def layers(sizes: Sizes) -> dict[str, Layer]:
+    """The interaction has no parameters."""
+    return {}
+
+
+def inputs(sizes: Sizes) -> dict[str, Input]:
+    """Return vectors (batch, features, width)."""
+    return {"x": Input("float", (sizes["batch"], sizes["features"], sizes["width"]))}
+
+
+def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
+    """Return (batch, width + features (features - 1) / 2)."""
+    return ops.interact(inputs["x"])
+
+
+def small(sizes: Sizes) -> Sizes:
+    """Return four features."""
+    return sizes | {"batch": 3, "features": 4, "width": 8}
+
+
+def chains(sizes: Sizes) -> bool:
+    """The output has another shape."""
+    return False
