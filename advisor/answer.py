@@ -1,0 +1,230 @@
+"""From a question to a recommendation: candidates, estimates, rules, ranking, explanation."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import catalog
+from advisor.answered import EMPTY, Answered, sort_outcomes
+from advisor.attached import Place, Reading, best_peaks, read_place
+from advisor.datasheet import Datasheets
+from advisor.flips import flips_of
+from advisor.gaps import gaps_of
+from advisor.question import Facts, Question
+from advisor.ranking import Contender, confidence_of, misses_target, ranked, value_of
+from advisor.rules.case import Code, code_of
+from advisor.screening import Screening, gathered, screen
+from advisor.words import nothing_words, rests_on_of, sentence_of, why_of
+from core.advice import Estimate, Exclusion, Recommendation, Verdict
+from core.device import Accelerator, Device, Pool
+from core.errors import NotFound
+from core.probe import Measurement, Runtime
+
+SUPPORT = "support"
+MEMORY = "memory"
+PLAN = "plan"
+INSTALLED = "installed"
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What is collected on the way."""
+
+    estimates: list[Estimate]
+    readings: list[Reading]
+    excluded: dict[tuple[str, str, str, str], Exclusion]
+    verdicts: list[Verdict]
+    pairs: set[tuple[str, str]]
+    code: Code
+
+    def put_out(self, exclusion: Exclusion) -> None:
+        """Keep an exclusion once."""
+        self.excluded.setdefault((exclusion.runtime, exclusion.accelerator, exclusion.rule, exclusion.reason), exclusion)
+
+
+def advise(question: Question) -> Recommendation:
+    """Return the recommendation for a question; the same question always gives the same answer.
+
+    Args:
+        question: everything that may be known.
+
+    Raises:
+        NotFound: a pool names an accelerator that the catalog does not have.
+        BrokenRule: a rule file cannot be used.
+    """
+    facts: Facts = question.facts or catalog
+    draft = _Draft([], [], {}, [], set(), code_of(question.workload))
+    _add_attached(question, facts, draft)
+    _add_catalog(question, facts, draft)
+    titles = {identity: spec.title for identity, spec in facts.runtime_specs().items()}
+    return _recommend(question, draft, titles)
+
+
+def _add_attached(question: Question, facts: Facts, draft: _Draft) -> None:
+    kinds = frozenset(block.kind for block in question.workload.blocks)
+    answered = sort_outcomes(question.outcomes, question.devices, question.runtimes, kinds)
+    devices = {device.id: device for device in question.devices}
+    for pool in dict.fromkeys(question.pools):
+        if not pool.attached:
+            continue
+        device = devices[pool.accelerator]
+        chip = _chip_of(device, facts)
+        best = best_peaks(answered, device, question.workload.dtype)
+        for runtime in question.runtimes:
+            known = answered.get((runtime.id, device.id), EMPTY)
+            screening = _screen(question, runtime, pool, chip, facts, draft)
+            if screening is None or _absent(runtime, pool, known, draft):
+                continue
+            reading = read_place(Place(question.workload, runtime, pool, device, chip, known, best))
+            kept = _keep(question, reading.estimate, screening, draft)
+            if kept is not None:
+                draft.readings.append(Reading(kept, reading.gaps))
+
+
+def _add_catalog(question: Question, facts: Facts, draft: _Draft) -> None:
+    datasheets = Datasheets(question.workload)
+    runtimes = _all_runtimes(question.runtimes, facts)
+    screened: dict[tuple[str, str], Screening | None] = {}
+    for pool in dict.fromkeys(question.pools):
+        if pool.attached:
+            continue
+        chip = facts.accelerator(pool.accelerator)
+        for runtime in runtimes:
+            pair = (runtime.id, chip.key)
+            if pair not in screened:
+                screened[pair] = _screen(question, runtime, pool, chip, facts, draft)
+            screening = screened[pair]
+            if screening is None:
+                continue
+            found = datasheets.estimate(runtime, pool, chip)
+            if isinstance(found, str):
+                draft.put_out(Exclusion(runtime.id, chip.key, PLAN, "topology", f"{pool.count} x {chip.key}: {found}", "planner"))
+            else:
+                _keep(question, found, screening, draft)
+
+
+def _all_runtimes(known: tuple[Runtime, ...], facts: Facts) -> tuple[Runtime, ...]:
+    """Return what is known of each runtime here, then those that only the catalog knows, in a fixed order."""
+    found = {runtime.id: runtime for runtime in known}
+    for identity, spec in facts.runtime_specs().items():
+        found.setdefault(identity, Runtime(identity, spec.framework, spec.mode))
+    return tuple(found[identity] for identity in sorted(found))
+
+
+def _chip_of(device: Device, facts: Facts) -> Accelerator | None:
+    """Return the catalog entry of an attached device, or None when the catalog has none."""
+    if device.accelerator is None:
+        return None
+    try:
+        return facts.accelerator(device.accelerator)
+    except NotFound:
+        return None
+
+
+def _absent(runtime: Runtime, pool: Pool, known: Answered, draft: _Draft) -> bool:
+    """Put out a runtime that is not installed here and was never measured here."""
+    if runtime.installed or known is not EMPTY:
+        return False
+    reason = runtime.reason or f"{runtime.id} is not installed here"
+    draft.put_out(Exclusion(runtime.id, pool.accelerator, INSTALLED, "runtime_not_used", reason, "inventory of this machine"))
+    return True
+
+
+def _screen(
+    question: Question, runtime: Runtime, pool: Pool, chip: Accelerator | None, facts: Facts, draft: _Draft
+) -> Screening | None:
+    """Return what the rules say of a pair, or None when a rule or the support table keeps it out."""
+    screening = screen(question.workload, draft.code, runtime, pool.kind, chip, pool.accelerator)
+    if screening.exclusion is not None:
+        draft.pairs.add((runtime.id, pool.accelerator))
+        draft.verdicts.extend(v for v in screening.verdicts if v.effect == "exclude")
+        draft.put_out(screening.exclusion)
+        return None
+    if _unsupported(runtime, pool, chip, facts, draft):
+        return None
+    draft.pairs.add((runtime.id, pool.accelerator))
+    draft.verdicts.extend(screening.verdicts)
+    return screening
+
+
+def _unsupported(runtime: Runtime, pool: Pool, chip: Accelerator | None, facts: Facts, draft: _Draft) -> bool:
+    if chip is not None:
+        support, name = facts.support(runtime.id, chip), chip.name
+    elif pool.kind in ("cpu", "tpu"):
+        support, name = facts.support_of_family(runtime.id, pool.kind.upper()), f"a {pool.kind.upper()}"
+    else:
+        return False
+    if support.status != "unsupported":
+        return False
+    reason = f"{runtime.id} does not run on {name}" + (f": {support.restrictions}" if support.restrictions else "")
+    source = f"{support.source} ({support.source_date})" if support.source_date else support.source
+    draft.put_out(Exclusion(runtime.id, pool.accelerator, SUPPORT, "op_not_lowered", reason, source))
+    return True
+
+
+def _keep(question: Question, estimate: Estimate, screening: Screening, draft: _Draft) -> Estimate | None:
+    """Keep an estimate that fits, with its penalty and missed targets; put out one that does not."""
+    pool = estimate.candidate.pools[0]
+    if estimate.fits is False and estimate.memory_bytes_per_chip is not None:
+        need, have = estimate.memory_bytes_per_chip.mid / 2**30, (estimate.capacity_bytes or 0.0) / 2**30
+        reason = f"{pool.count} x {pool.accelerator}: needs {need:.1f} GiB on each chip, which has {have:.1f} GiB"
+        draft.put_out(Exclusion(
+            estimate.candidate.runtime, pool.accelerator, MEMORY, "per_chip_memory", reason, "counted from the sizes of the workload",
+        ))
+        return None
+    missed = misses_target(estimate, question.workload)
+    kept = estimate if not missed and screening.penalty == 1 else replace(
+        estimate, penalty=screening.penalty, missing=(*estimate.missing, *(f"misses the {phrase}" for phrase in missed)),
+    )
+    draft.estimates.append(kept)
+    return kept
+
+
+def _recommend(question: Question, draft: _Draft, titles: Mapping[str, str]) -> Recommendation:
+    contenders, unranked = _contenders(question, draft.estimates)
+    order, equal = ranked(contenders)
+    excluded = tuple(sorted(draft.excluded.values(), key=lambda e: (e.accelerator, e.runtime, e.rule, e.reason)))
+    verdicts = gathered(draft.verdicts, frozenset(draft.pairs))
+    gaps = gaps_of(tuple(draft.readings), order, bool(order))
+    if not order:
+        sentence, why = nothing_words(excluded, unranked, question.objective)
+        rests = f"This rests on the catalog and the outcomes as of {question.today}."
+        return Recommendation(question.objective, None, (), unranked, excluded, verdicts, (), gaps, None, (), sentence, why, rests)
+    sure = confidence_of(order, question.seed)
+    devices = tuple(sorted(device.id for device in question.devices))
+    return Recommendation(
+        question.objective, order[0].estimate, tuple(c.estimate for c in order), unranked, excluded, verdicts,
+        flips_of(order, question.objective), gaps, sure, tuple(c.estimate.candidate.label for c in equal),
+        sentence_of(order, len(equal), question, sure, titles),
+        why_of(order, question.objective, titles),
+        rests_on_of(order, _trusted(question), devices, question.today),
+    )
+
+
+def _contenders(question: Question, estimates: Iterable[Estimate]) -> tuple[list[Contender], tuple[Estimate, ...]]:
+    contenders: list[Contender] = []
+    unranked: list[Estimate] = []
+    for estimate in estimates:
+        value = value_of(estimate, question.objective, question.workload)
+        if value is None or estimate.step_time_s is None:
+            unranked.append(estimate)
+        else:
+            late = bool(misses_target(estimate, question.workload))
+            contenders.append(Contender(estimate, value, late, _familiar(estimate, question.workload.existing.framework)))
+    unranked.sort(key=lambda e: (e.step_time_s is None, not e.candidate.pools[0].attached, e.candidate.label))
+    return contenders, tuple(unranked)
+
+
+def _familiar(estimate: Estimate, framework: str | None) -> bool:
+    """Return whether a candidate runs the framework of the existing code (`torch` or `torch-xla`, as the user wrote it)."""
+    if not framework:
+        return False
+    runtime = estimate.candidate.runtime
+    asked = {"tensorflow": "tf", "pytorch": "torch"}.get(framework.lower(), framework.lower())
+    return runtime == asked or runtime.split("-")[0] == asked
+
+
+def _trusted(question: Question) -> int:
+    """Return how many trusted measurements of the attached devices were given."""
+    uuids = {device.uuid for device in question.devices}
+    found = (o for o in question.outcomes if isinstance(o, Measurement) and o.trusted)
+    return sum(1 for m in found if not m.device_uuid or m.device_uuid in uuids)

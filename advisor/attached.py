@@ -1,0 +1,230 @@
+"""Estimates for attached devices: the sum of the workload's own blocks as they were measured, with what is missing named."""
+
+from dataclasses import dataclass
+
+from advisor.answered import Answered
+from advisor.beliefs import BELIEFS, EAGER_RUNTIMES
+from advisor.blocks import BlockTime, probe_of, time_of_block
+from advisor.charges import cost_of, energy_of, throughput_of
+from advisor.communication import all_reduce_s, exposed_s, fabric_of
+from advisor.kernels import Peaks, Split, peaks_of, roofline_split
+from advisor.memory import Layout, memory_of, memory_parts, model_bytes
+from advisor.work import BlockWork, work_of
+from core.advice import Candidate, Estimate, Gap, Plan, Share
+from core.device import Accelerator, Device, Pool
+from core.probe import Runtime
+from core.quantity import Quantity, exact, log_normal, total
+from core.workload import Block, Workload
+
+FRAME = "step frame"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An estimate with the probes that would fill or sharpen it."""
+
+    estimate: Estimate
+    gaps: tuple[Gap, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One runtime on one attached pool.
+
+    Args:
+        workload: the job.
+        runtime, pool, device: where it would run.
+        chip: catalog entry of the device; None when it is not a catalog chip.
+        answered: outcomes of that runtime on that device.
+        best: best rates that any runtime reached there, for bounds; None when no kernel was measured.
+    """
+
+    workload: Workload
+    runtime: Runtime
+    pool: Pool
+    device: Device
+    chip: Accelerator | None
+    answered: Answered
+    best: Peaks | None
+
+    @property
+    def eager(self) -> bool:
+        """Whether the runtime starts each operation from Python."""
+        return self.runtime.id in EAGER_RUNTIMES
+
+    @property
+    def local_batch(self) -> int:
+        """Samples of one step on one chip."""
+        return self.workload.batch // self.pool.count
+
+
+def best_peaks(answered: dict[tuple[str, str], Answered], device: Device, dtype: str) -> Peaks | None:
+    """Return the best rates that any runtime reached on a device: what the device can do, whatever runs on it."""
+    found = [peaks for (_, place), known in answered.items() if place == device.id and (peaks := peaks_of(known, dtype, device.kind))]
+    if not found:
+        return None
+    fastest = max(found, key=lambda p: (p.matmul.best, p.evidence))
+    memories = [p.memory for p in found if p.memory is not None]
+    memory = max(memories, key=lambda curve: curve.best, default=None)
+    return Peaks(fastest.matmul, fastest.skinny, memory, fastest.launch_s, fastest.habits, fastest.evidence)
+
+
+def read_place(place: Place) -> Reading:
+    """Return the estimate of one runtime on one attached pool."""
+    workload, device = place.workload, place.device
+    peaks = peaks_of(place.answered, workload.dtype, device.kind)
+    whole = place.answered.latest_failure()
+    divides = workload.batch % place.pool.count == 0
+    times = tuple((block, _time(place, block, peaks)) for block in workload.blocks)
+    missing = [phrase for _, time in times for phrase in time.missing]
+    gaps = tuple(time.gap for _, time in times if time.gap is not None)
+    if whole is not None and not place.answered.exact:
+        missing = [f"{place.runtime.id} failed at {whole.stage}: {whole.error}"]
+    if not divides:
+        missing.append(f"a batch of {workload.batch} does not divide over {place.pool.count} chips")
+    shares = None if not divides else _shares(place, times, peaks, missing)
+    return Reading(_estimate(place, times, shares, tuple(dict.fromkeys(missing))), gaps)
+
+
+def _time(place: Place, block: Block, peaks: Peaks | None) -> BlockTime:
+    probe = probe_of(block, place.workload, place.runtime.id, place.device.id, place.local_batch)
+    return time_of_block(block, place.workload, probe, place.answered, peaks, not place.eager)
+
+
+def _shares(
+    place: Place, times: tuple[tuple[Block, BlockTime], ...], peaks: Peaks | None, missing: list[str]
+) -> tuple[Share, ...] | None:
+    """Return the slices of the step, or None when a block is not known; what is left out is added to `missing`."""
+    workload = place.workload
+    if any(time.seconds is None for _, time in times):
+        return None
+    share = 1 / place.pool.count
+    work = {found.name: found for found in work_of(workload, share)}
+    slices: list[Share] = []
+    for block, time in times:
+        if time.seconds is not None:
+            whole = time.seconds.scaled(float(block.repeats), *((f"{block.repeats} x {block.name}",) if block.repeats > 1 else ()))
+            slices.extend(_split_block(block.name, whole, work[block.name], peaks or place.best, not place.eager))
+    if workload.ops:
+        rest = _other_operations(work["other operations"], peaks, not place.eager)
+        if rest is None:
+            missing.append("operations that no block covers: no kernel of this runtime was measured")
+            return None
+        slices.append(rest)
+    frame = _frame(place)
+    if frame is None:
+        missing.append(f"step frame of {place.runtime.id} on {place.device.id}: not measured, left out of the step time")
+    else:
+        slices.append(frame)
+    communication = _communication(place, slices)
+    if isinstance(communication, str):
+        missing.append(communication)
+        return None
+    return (*slices, *communication)
+
+
+def _split_block(name: str, whole: Quantity, work: BlockWork, peaks: Peaks | None, fused: bool) -> tuple[Share, ...]:
+    """Return the measured time of a block split by the proportions of its roofline; all compute when no peak is known."""
+    if peaks is None:
+        note = "not split: no kernel was measured here, all of it is shown as compute"
+        return (Share("compute", name, whole.scaled(1.0, note)),)
+    split: Split = roofline_split(work.works, peaks, fused)
+    if split.total_s <= 0:
+        return (Share("compute", name, whole),)
+    terms = (("compute", split.compute_s), ("memory traffic", split.memory_s), ("launch", split.launch_s))
+    note = "split by the roofline of measured kernels"
+    return tuple(Share(term, name, whole.scaled(seconds / split.total_s, note)) for term, seconds in terms if seconds > 0)
+
+
+def _other_operations(work: BlockWork, peaks: Peaks | None, fused: bool) -> Share | None:
+    if peaks is None:
+        return None
+    seconds = roofline_split(work.works, peaks, fused).total_s
+    return Share("compute", work.name, log_normal(seconds, BELIEFS.sigma("transferred"), "transferred", *peaks.evidence))
+
+
+def _frame(place: Place) -> Share | None:
+    mode = "train" if place.workload.trains else "forward"
+    frames = [a for a in place.answered.kernels.get("step_frame", ()) if a.measurement.probe.mode == mode]
+    newest = max(frames, key=lambda a: (a.measurement.taken_at, a.seconds), default=None)
+    if newest is None:
+        return None
+    return Share("launch", FRAME, log_normal(newest.seconds, BELIEFS.sigma("measured"), "measured", newest.evidence))
+
+
+def _communication(place: Place, slices: list[Share]) -> tuple[Share, ...] | str:
+    """Return the exposed gradient exchange of a pool of several chips, or what is missing to tell it."""
+    if place.pool.count == 1 or not place.workload.trains:
+        return ()
+    fabric = fabric_of(place.pool, place.chip)
+    if fabric is None:
+        return f"link rate between chips of {place.device.name}"
+    busy = sum(share.seconds.mid for share in slices)
+    seconds = exposed_s(all_reduce_s(model_bytes(place.workload).weights, fabric), busy)
+    return (Share("communication", "all blocks", log_normal(seconds, BELIEFS.sigma("datasheet"), "datasheet", fabric.evidence)),)
+
+
+def _step(place: Place, shares: tuple[Share, ...]) -> Quantity:
+    """Return the sum of the slices; slices of one block share its error, blocks share part of theirs."""
+    by_block: dict[str, list[Quantity]] = {}
+    for share in shares:
+        by_block.setdefault(share.block, []).append(share.seconds)
+    blocks = tuple(total(tuple(parts), 1.0) for parts in by_block.values())
+    summed = total(blocks, BELIEFS.block_correlation)
+    further = BELIEFS.composition(place.runtime.mode)
+    if further == 0:
+        return summed
+    return log_normal(summed.mid, (summed.sigma**2 + further**2) ** 0.5, summed.tier, *summed.evidence)
+
+
+def _compile(place: Place, times: tuple[tuple[Block, BlockTime], ...]) -> Quantity | None:
+    """Return the compile time of the whole model: compilers here unroll, so each repeat is compiled again."""
+    if place.eager:
+        return exact(0.0, "measured", "nothing is compiled")
+    if any(time.compile_s is None for _, time in times) or not times:
+        return None
+    seconds = sum((time.compile_s or 0.0) * block.repeats**BELIEFS.compile_growth for block, time in times)
+    exactly = all(time.seconds is not None and time.seconds.tier == "measured" for _, time in times)
+    tier = "interpolated" if exactly else "transferred"
+    return log_normal(seconds, BELIEFS.compile_sigma, tier, "compile time of each block x its repeats")
+
+
+def _estimate(
+    place: Place, times: tuple[tuple[Block, BlockTime], ...], shares: tuple[Share, ...] | None, missing: tuple[str, ...]
+) -> Estimate:
+    workload, pool, device = place.workload, place.pool, place.device
+    parts = memory_parts(model_bytes(workload), Layout(batch_share=1 / pool.count), device.kind)
+    memory = memory_of(parts)
+    step = _step(place, shares) if shares else None
+    compile_s = _compile(place, times)
+    if compile_s is None:
+        missing = (*missing, f"compile time of {place.runtime.id} on {device.id}: not measured")
+    lower_s, upper_s = _bounds(place)
+    return Estimate(
+        Candidate(place.runtime.id, (pool,), Plan(data=pool.count)),
+        step,
+        None if step is None else throughput_of(workload, step),
+        memory,
+        compile_s,
+        None if step is None else cost_of(workload, pool, step),
+        None if step is None else energy_of(workload, place.chip, pool.count, step),
+        parts, float(device.memory_bytes), shares or (), lower_s, upper_s,
+        memory.mid <= device.memory_bytes, missing,
+    )
+
+
+def _bounds(place: Place) -> tuple[float | None, float | None]:
+    """Return max and sum of arithmetic and unavoidable traffic at the best rates measured, else at the datasheet's."""
+    if place.best is not None:
+        rate, memory_rate = place.best.matmul.best, place.best.memory.best if place.best.memory else None
+    elif place.chip is not None:
+        rate, memory_rate = place.chip.peak(place.workload.dtype), place.chip.memory_bytes_per_s
+    else:
+        return None, None
+    if rate is None or memory_rate is None:
+        return None, None
+    kept = [w for block in work_of(place.workload, 1 / place.pool.count) for w in block.works if w.family not in ("elementwise", "norm")]
+    terms = (sum(work.flop for work in kept) / rate, sum(work.traffic_bytes for work in kept) / memory_rate)
+    return max(terms), sum(terms)
+
+

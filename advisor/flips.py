@@ -1,0 +1,53 @@
+"""The smallest change of one thing that changes the choice, where that follows in closed form."""
+
+from advisor.ranking import Contender
+from core.advice import Flip
+
+
+def flips_of(order: tuple[Contender, ...], objective: str) -> tuple[Flip, ...]:
+    """Return the changes of price or speed at which another candidate takes the lead.
+
+    Args:
+        order: best first.
+        objective: `time`, `cost` or `energy`.
+    """
+    if len(order) < 2:
+        return ()
+    best = order[0]
+    found = [*_price_flips(order)] if objective == "cost" else []
+    runner = next((c for c in order[1:] if c.late == best.late), None)
+    if runner is not None:
+        found.extend(_speed_flips(best, runner))
+    return tuple(found)
+
+
+def _price_flips(order: tuple[Contender, ...]) -> tuple[Flip, ...]:
+    """Return the price of the best at which it loses, and the price of the next other chip at which that wins."""
+    best = order[0]
+    rival = next((c for c in order[1:] if c.late == best.late and c.device != best.device), None)
+    if rival is None:
+        return ()
+    found: list[Flip] = []
+    for mover, other in ((best, rival), (rival, best)):
+        price = mover.estimate.candidate.pools[0].price_usd_per_h
+        if not price or mover.score <= 0 or other.score <= 0:
+            continue
+        at = price * other.score / mover.score
+        pool = mover.estimate.candidate.pools[0]
+        found.append(Flip(f"price of {pool.count} x {pool.accelerator}", price, at, "USD per hour", rival.estimate.candidate.label))
+    return tuple(found)
+
+
+def _speed_flips(best: Contender, runner: Contender) -> tuple[Flip, ...]:
+    """Return how slow the best must be, or how fast the next, for the order to change."""
+    if best.score <= 0 or runner.score <= 0:
+        return ()
+    ratio = runner.score / best.score
+    label = runner.estimate.candidate.label
+    found: list[Flip] = []
+    mine, theirs = best.estimate.step_time_s, runner.estimate.step_time_s
+    if mine is not None:
+        found.append(Flip(f"step time of {best.estimate.candidate.label}", mine.mid, mine.mid * ratio, "s", label))
+    if theirs is not None:
+        found.append(Flip(f"step time of {label}", theirs.mid, theirs.mid / ratio, "s", label))
+    return tuple(found)

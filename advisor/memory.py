@@ -1,0 +1,154 @@
+"""How much memory one chip needs, in parts that add up, and whether that fits.
+
+Training keeps weights and gradients in the compute dtype, optimizer states in fp32, and for narrow dtypes fp32 master
+weights: 16 bytes a parameter for AdamW in bf16, the sum that mixed-precision recipes of every framework come to.
+"""
+
+from dataclasses import dataclass
+
+from advisor.beliefs import BELIEFS, CHIP_HABITS
+from core.ops import DTYPE_BYTES
+from core.quantity import Quantity, log_normal
+from core.workload import OPTIMIZER_STATES, Block, Workload
+
+Part = tuple[str, float]
+COUNTED = ("weights", "gradients", "optimizer states", "fp32 master weights", "key-value cache")
+"""Parts that follow from sizes alone; the others are estimates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What one chip holds.
+
+    Args:
+        model_share: part of weights, gradients and states on one chip (1 for data parallelism, 1/n for FSDP).
+        batch_share: part of the global batch that is in flight on one chip at once.
+        shards: chips that weights are spread over; gathered layers need room when it is above 1.
+        remat: whether activations inside a block are computed again in the backward pass.
+    """
+
+    model_share: float = 1.0
+    batch_share: float = 1.0
+    shards: int = 1
+    remat: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModelBytes:
+    """Bytes of a whole workload that do not depend on the layout; built once for all candidates."""
+
+    trains: bool
+    weights: float
+    states: float
+    master: float
+    activations: float
+    remat_activations: float
+    largest_activation: float
+    cache: float
+    workspace: float
+    largest_layer: float
+
+
+def model_bytes(workload: Workload) -> ModelBytes:
+    """Return the bytes of a workload for its whole batch on one chip."""
+    width = DTYPE_BYTES[workload.dtype]
+    parameters = float(workload.parameter_count)
+    return ModelBytes(
+        trains=workload.trains,
+        weights=parameters * width,
+        states=parameters * 4.0 * OPTIMIZER_STATES[workload.optimizer],
+        master=parameters * 4.0 if width < 4 else 0.0,
+        activations=float(workload.activation_bytes),
+        remat_activations=remat_activation_bytes(workload),
+        largest_activation=float(max((block.activation_bytes for block in workload.blocks), default=0)),
+        cache=cache_bytes(workload),
+        workspace=workspace_bytes(workload),
+        largest_layer=max((block.parameter_count for block in workload.blocks), default=0) * width,
+    )
+
+
+def memory_parts(model: ModelBytes, layout: Layout, kind: str) -> tuple[Part, ...]:
+    """Return (name, bytes) of everything that one chip holds at its peak.
+
+    Args:
+        model: from `model_bytes`.
+        layout: what share of it one chip holds.
+        kind: `cpu`, `gpu`, `tpu` or `other`: fixes the runtime's reserve.
+    """
+    held = _training_parts(model, layout) if model.trains else _inference_parts(model, layout)
+    parts = (
+        *held,
+        ("gathered layers", 2.0 * model.largest_layer if layout.shards > 1 else 0.0),
+        ("workspace", model.workspace * layout.batch_share),
+        ("runtime reserve", CHIP_HABITS[kind].reserve_bytes),
+    )
+    return tuple(part for part in parts if part[1] > 0)
+
+
+def _training_parts(model: ModelBytes, layout: Layout) -> tuple[Part, ...]:
+    saved = model.remat_activations if layout.remat else model.activations
+    return (
+        ("weights", model.weights * layout.model_share),
+        ("gradients", model.weights * layout.model_share),
+        ("optimizer states", model.states * layout.model_share),
+        ("fp32 master weights", model.master * layout.model_share),
+        ("activations, computed again" if layout.remat else "activations", saved * layout.batch_share),
+    )
+
+
+def _inference_parts(model: ModelBytes, layout: Layout) -> tuple[Part, ...]:
+    return (
+        ("weights", model.weights * layout.model_share),
+        ("key-value cache", model.cache * layout.batch_share),
+        ("activations", 2.0 * model.largest_activation * layout.batch_share),
+    )
+
+
+def cache_bytes(workload: Workload) -> float:
+    """Return bytes of keys and values of all causal layers: 2 x batch x (cached + new) x key heads x head width x layers."""
+    return sum(_block_cache(block, workload.dtype) for block in workload.blocks)
+
+
+def _block_cache(block: Block, dtype: str) -> float:
+    sizes = dict(block.sizes)
+    names = ("batch", "cache", "length", "kv_heads", "head_width")
+    if block.kind != "transformer_layer" or not sizes.get("causal"):
+        return 0.0
+    numbers = [sizes.get(name) for name in names]
+    if not all(isinstance(number, int) for number in numbers):
+        return 0.0
+    batch, cache, length, heads, width = (float(str(number)) for number in numbers)
+    return 2.0 * batch * (cache + length) * heads * width * DTYPE_BYTES[dtype] * block.repeats
+
+
+def remat_activation_bytes(workload: Workload) -> float:
+    """Return saved bytes when each block keeps its input only, plus one block in full while it is computed again."""
+    inputs = sum(block.repeats * min(input_bytes(block, workload.dtype), block.activation_bytes) for block in workload.blocks)
+    return inputs + max((block.activation_bytes for block in workload.blocks), default=0)
+
+
+def input_bytes(block: Block, dtype: str) -> float:
+    """Return bytes of one block's input, from its sizes; all it saves when the sizes do not tell."""
+    sizes = dict(block.sizes)
+    for names in (("batch", "length", "width"), ("batch", "height", "width", "in_channels"), ("batch", "length", "inputs")):
+        numbers = [sizes.get(name) for name in names]
+        if all(isinstance(number, int) for number in numbers):
+            product = 1.0
+            for number in numbers:
+                product *= float(str(number))
+            return product * DTYPE_BYTES[dtype]
+    return float(block.activation_bytes)
+
+
+def workspace_bytes(workload: Workload) -> float:
+    """Return scratch room: twice the largest result of one operation."""
+    written = (op.bytes_written / op.count for block in workload.blocks for op in block.ops_forward)
+    return 2.0 * max(written, default=0.0)
+
+
+def memory_of(parts: tuple[Part, ...]) -> Quantity:
+    """Return the sum of the parts with its band: sizes are exact, activations and workspace are not."""
+    whole = sum(size for _, size in parts)
+    loose = sum(size for name, size in parts if name not in COUNTED)
+    sigma = BELIEFS.memory_sigma * loose / whole if whole > 0 else 0.0
+    return log_normal(whole, sigma, "datasheet", "counted from the sizes of the workload")

@@ -1,0 +1,189 @@
+"""Orders candidates for an objective, says which cannot be told apart from the best, and how sure the choice is.
+
+Every estimate is a log-normal belief. Two candidates on one kind of chip share part of their error (the chip's datasheet or
+the state of the machine), so their difference is surer than either figure. Penalties of rules act on the order alone.
+"""
+
+import random
+from dataclasses import dataclass
+from math import erf, exp, log, sqrt
+
+from advisor.beliefs import BELIEFS
+from advisor.charges import steps_charged
+from core.advice import Confidence, Estimate
+from core.quantity import TIERS, Quantity, total
+from core.workload import Workload
+
+DRAWS = 1000
+CONTENDERS = 24
+"""At most this many candidates are drawn against each other; the others are too far behind to win."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A candidate as the ranking sees it.
+
+    Args:
+        estimate: as shown.
+        value: the objective, as shown.
+        late: whether it misses a target.
+        familiar: whether it runs the framework that the code is written in; settles ties.
+    """
+
+    estimate: Estimate
+    value: Quantity
+    late: bool
+    familiar: bool = False
+
+    @property
+    def score(self) -> float:
+        """What is ordered, lower is better: the shown value over the penalty factor."""
+        return self.value.mid / self.estimate.penalty
+
+    @property
+    def device(self) -> str:
+        """The kind of chip that it runs on."""
+        return self.estimate.candidate.pools[0].accelerator
+
+    @property
+    def step_s(self) -> float:
+        """Step time over the penalty factor: settles equal scores, as of owned machines that cost nothing."""
+        step = self.estimate.step_time_s
+        return 0.0 if step is None else step.mid / self.estimate.penalty
+
+    @property
+    def compared(self) -> Quantity:
+        """What chances are told from: the objective, or the step time where the objective is nothing for both."""
+        step = self.estimate.step_time_s
+        return self.value if self.value.mid > 0 or step is None else step
+
+    @property
+    def order(self) -> tuple[bool, float, float, int, bool, str, float, str]:
+        """Sort key: targets met first, then score, step time, the better tier and the known framework; names settle what is left."""
+        pool, tier = self.estimate.candidate.pools[0], TIERS.index(self.value.tier)
+        price = -1.0 if pool.price_usd_per_h is None else pool.price_usd_per_h
+        return (self.late, self.score, self.step_s, tier, not self.familiar, self.estimate.candidate.label, price, pool.where)
+
+
+def value_of(estimate: Estimate, objective: str, workload: Workload) -> Quantity | None:
+    """Return the number that an objective ranks by; None when it is not known.
+
+    `time` is the step time, or with a total the time of the job with its compilation where that is known.
+    """
+    if objective == "cost":
+        return estimate.cost_usd
+    if objective == "energy":
+        return estimate.energy_j
+    if estimate.step_time_s is None or workload.total_steps is None:
+        return estimate.step_time_s
+    running = estimate.step_time_s.scaled(steps_charged(workload))
+    return running if estimate.compile_s is None else total((running, estimate.compile_s), 0.0)
+
+
+def misses_target(estimate: Estimate, workload: Workload) -> tuple[str, ...]:
+    """Return which targets a candidate misses with its mid values, one phrase each."""
+    targets, step = workload.targets, estimate.step_time_s
+    missed: list[str] = []
+    if step is not None and targets.deadline_h is not None and workload.total_steps is not None:
+        hours = step.mid * workload.total_steps / 3600.0
+        if hours > targets.deadline_h:
+            missed.append(f"deadline of {targets.deadline_h:g} h: it takes {hours:.3g} h")
+    cost = estimate.cost_usd
+    if cost is not None and targets.budget_usd is not None and workload.total_steps is not None and cost.mid > targets.budget_usd:
+        missed.append(f"budget of {targets.budget_usd:g} USD: it costs {cost.mid:.4g} USD")
+    if step is not None and targets.latency_ms is not None and not workload.trains and step.mid * 1e3 > targets.latency_ms:
+        missed.append(f"latency of {targets.latency_ms:g} ms: a step takes {step.mid * 1e3:.3g} ms")
+    return tuple(missed)
+
+
+def chance_faster(other: Contender, best: Contender) -> float:
+    """Return the probability that `other` is truly better than `best`, from the shown values, penalties left out.
+
+    Source: difference of two correlated normal variables.
+    """
+    if (other.value.mid > 0) != (best.value.mid > 0):
+        return float(other.value.mid <= 0)
+    spread = difference_sigma(other, best)
+    gap = log(other.compared.mid / best.compared.mid) if other.compared.mid > 0 and best.compared.mid > 0 else 0.0
+    if spread == 0:
+        return 0.5 if gap == 0 else float(gap < 0)
+    return 0.5 * (1 + erf(-gap / spread / sqrt(2)))
+
+
+def difference_sigma(first: Contender, second: Contender) -> float:
+    """Return the standard deviation of ln(first / second): errors of one chip are partly the same."""
+    a, b = first.compared.sigma, second.compared.sigma
+    shared = 0.0
+    if first.device == second.device:
+        shared = min(BELIEFS.shared(first.compared.tier), BELIEFS.shared(second.compared.tier))
+    return sqrt(max(0.0, a * a + b * b - 2 * shared * a * b))
+
+
+def indistinguishable(other: Contender, best: Contender) -> bool:
+    """Return whether two candidates cannot be told apart: a fair chance of the other, or a gap below its own error."""
+    if other.late != best.late:
+        return False
+    return chance_faster(other, best) > BELIEFS.tie
+
+
+def ranked(contenders: list[Contender]) -> tuple[tuple[Contender, ...], tuple[Contender, ...]]:
+    """Return all contenders, best first, and those that cannot be told apart from the best.
+
+    Among those the better tier leads: what was measured is preferred to what was read from a datasheet.
+    """
+    ordered = sorted(contenders, key=lambda c: c.order)
+    if not ordered:
+        return (), ()
+    first = ordered[0]
+    level = [c for c in ordered[1:] if c.estimate.penalty >= first.estimate.penalty and indistinguishable(c, first)]
+    best = min([first, *level], key=lambda c: (TIERS.index(c.value.tier), c.order))
+    rest = tuple(c for c in ordered if c is not best)
+    equal = tuple(c for c in rest if indistinguishable(c, best))
+    return (best, *rest), equal
+
+
+def confidence_of(order: tuple[Contender, ...], seed: int) -> Confidence | None:
+    """Return the probability that the first is truly best by its ranking score, and the expected regret of choosing it.
+
+    Args:
+        order: from `ranked`.
+        seed: of the draws.
+    """
+    if not order:
+        return None
+    best = order[0]
+    free = best.value.mid <= 0
+    rivals = sorted((c for c in order[1:] if c.late == best.late and (c.value.mid <= 0) == free), key=lambda c: _reach(c, best))[: CONTENDERS - 1]
+    field = [best, *rivals]
+    if len(field) == 1:
+        return Confidence(1.0, 0.0)
+    draw = random.Random(seed)  # noqa: S311 - statistics, not secrets
+    devices = sorted({c.device for c in field})
+    logs = [(_log_score(c), *_parts(c), devices.index(c.device)) for c in field]
+    wins, regret = 0, 0.0
+    for _ in range(DRAWS):
+        common = [draw.gauss(0.0, 1.0) for _ in devices]
+        values = [mid + common[at] * shared + draw.gauss(0.0, 1.0) * own for mid, shared, own, at in logs]
+        least = min(values)
+        if values[0] <= least:
+            wins += 1
+        else:
+            regret += exp(values[0] - least) - 1.0
+    return Confidence(wins / DRAWS, regret / DRAWS)
+
+
+def _log_score(contender: Contender) -> float:
+    score = contender.score if contender.value.mid > 0 else contender.step_s
+    return log(score) if score > 0 else 0.0
+
+
+def _parts(contender: Contender) -> tuple[float, float]:
+    """Return the standard deviations that a candidate shares with its chip and has of its own."""
+    sigma, share = contender.compared.sigma, BELIEFS.shared(contender.compared.tier)
+    return sigma * sqrt(share), sigma * sqrt(1 - share)
+
+
+def _reach(contender: Contender, best: Contender) -> tuple[float, str]:
+    """Return how far behind a rival is in standard deviations; the nearest may still win."""
+    spread = max(difference_sigma(contender, best), 1e-9)
+    return ((_log_score(contender) - _log_score(best)) / spread, contender.estimate.candidate.label)

@@ -1,0 +1,91 @@
+"""Applies the rules to every runtime and chip once, and turns what they say into verdicts, exclusions and penalties."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+from advisor.rules import Finding, Rule, all_rules
+from advisor.rules.case import Code, case_of
+from core.advice import Exclusion, Verdict
+from core.device import Accelerator
+from core.probe import Runtime
+from core.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Screening:
+    """What the rules say of one runtime on one chip.
+
+    Args:
+        verdicts: everything that a rule said, exclusions included.
+        exclusion: the first rule that keeps the pair out, or None.
+        penalty: product of the factors, 1 when none.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    exclusion: Exclusion | None
+    penalty: float
+
+
+def screen(workload: Workload, code: Code, runtime: Runtime, kind: str, chip: Accelerator | None, name: str) -> Screening:
+    """Apply every rule to one runtime on one chip.
+
+    Args:
+        workload: the job.
+        code: from `code_of`.
+        runtime: with versions when known.
+        kind: of the chip.
+        chip: its catalog entry; None when it has none.
+        name: catalog key or device id, as verdicts name it.
+    """
+    case = case_of(workload, code, runtime, kind, chip)
+    verdicts = tuple(
+        _verdict(found, rule, runtime.id, name) for rule in all_rules() if (found := rule.check(case)) is not None
+    )
+    out = next((v for v in verdicts if v.effect == "exclude"), None)
+    exclusion = None if out is None else Exclusion(runtime.id, name, out.rule, out.flag, out.reason, out.source)
+    return Screening(verdicts, exclusion, prod(v.factor for v in verdicts))
+
+
+def _verdict(found: Finding, rule: Rule, runtime: str, accelerator: str) -> Verdict:
+    return Verdict(rule.id, rule.flag, found.effect, found.reason, rule.source, rule.as_of, runtime, accelerator, found.factor)
+
+
+def gathered(verdicts: Iterable[Verdict], pairs: frozenset[tuple[str, str]]) -> tuple[Verdict, ...]:
+    """Return verdicts without repetition: what a rule says of all accelerators, or of all runtimes, is told once.
+
+    Args:
+        verdicts: of all pairs.
+        pairs: every (runtime, accelerator) that is a candidate or was put out by a rule.
+    """
+    runtimes, accelerators = _sides(pairs)
+    by_runtime = _merged(verdicts, lambda v: v.runtime, lambda v: v.accelerator, runtimes, "accelerator")
+    both = _merged(by_runtime, lambda v: v.accelerator, lambda v: v.runtime, accelerators, "runtime")
+    return tuple(sorted(both, key=lambda v: (v.rule, v.runtime, v.accelerator, v.reason)))
+
+
+def _sides(pairs: frozenset[tuple[str, str]]) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """Return accelerators by runtime and runtimes by accelerator; the empty name stands for all."""
+    runtimes: dict[str, set[str]] = {"": set()}
+    accelerators: dict[str, set[str]] = {"": set()}
+    for runtime, accelerator in pairs:
+        runtimes.setdefault(runtime, set()).add(accelerator)
+        accelerators.setdefault(accelerator, set()).add(runtime)
+        runtimes[""].add(accelerator)
+        accelerators[""].add(runtime)
+    return runtimes, accelerators
+
+
+def _merged(
+    verdicts: Iterable[Verdict], kept: Callable[[Verdict], str], dropped: Callable[[Verdict], str],
+    everywhere: Mapping[str, set[str]], field: str,
+) -> tuple[Verdict, ...]:
+    groups: dict[tuple[str, str, str, float, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        key = (verdict.rule, verdict.effect, verdict.reason, verdict.factor, kept(verdict))
+        groups.setdefault(key, []).append(verdict)
+    told: list[Verdict] = []
+    for same in groups.values():
+        whole = len(same) > 1 and {dropped(v) for v in same} == everywhere.get(kept(same[0]))
+        told.extend([replace(same[0], **{field: ""})] if whole else dict.fromkeys(same))
+    return tuple(told)

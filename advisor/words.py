@@ -1,0 +1,154 @@
+"""The three sentences of an answer: what to do, why, and what it rests on."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+
+from advisor.charges import STEPS_WITHOUT_TOTAL
+from advisor.question import Question
+from advisor.ranking import Contender
+from core import format as written
+from core.advice import Confidence, Estimate, Exclusion, Plan
+from core.device import Pool
+from core.workload import Workload
+
+_BEST = {"time": "fastest", "cost": "cheapest", "energy": "most frugal"}
+_TIER_WORDS = {
+    "measured": "measured here", "interpolated": "read between measured batches", "transferred": "put together from measured kernels",
+    "published": "taken from published measurements", "datasheet": "computed from datasheets",
+}
+
+
+def place_words(pool: Pool, name: str | None = None) -> str:
+    """Return a pool as it is named in a sentence."""
+    if pool.attached:
+        return f"the attached {pool.accelerator}" if pool.count == 1 else f"{pool.count} attached chips like {pool.accelerator}"
+    return f"{pool.count} x {name or pool.accelerator}"
+
+
+def candidate_words(estimate: Estimate, titles: Mapping[str, str]) -> str:
+    """Return runtime and place of an estimate as they are named in a sentence."""
+    candidate = estimate.candidate
+    return f"{titles.get(candidate.runtime, candidate.runtime)} on {place_words(candidate.pools[0])}"
+
+
+def plan_words(plan: Plan, chips: int) -> str:
+    """Return how the work is divided, or nothing when there is nothing to say."""
+    words: list[str] = []
+    if chips > 1:
+        words.append("fully sharded (FSDP)" if plan.fsdp > 1 else "data parallel")
+    if plan.micro_batch is not None:
+        words.append(f"{plan.micro_batch} samples a chip at a time")
+    if plan.remat:
+        words.append("activations computed again")
+    return ", ".join(words)
+
+
+def sentence_of(
+    order: tuple[Contender, ...], equal: int, question: Question, sure: Confidence | None, titles: Mapping[str, str]
+) -> str:
+    """Return what to do: framework, chips, count, step time, cost, and how sure that is."""
+    best = order[0].estimate
+    pool = best.candidate.pools[0]
+    plan = plan_words(best.candidate.plan, pool.count)
+    where = candidate_words(best, titles) + (f" ({plan})" if plan else "")
+    step = f"{written.band(best.step_time_s)} a step"
+    charge = _charge_words(best, question.objective, question.workload)
+    late = "; no candidate meets every target" if order[0].late else ""
+    return f"Use {where}: {step}{charge}; {_sure_words(len(order), equal, question.objective, sure)}{late}."
+
+
+def _charge_words(best: Estimate, objective: str, workload: Workload) -> str:
+    span = f"for {STEPS_WITHOUT_TOTAL:,.0f} steps" if workload.total_steps is None else "for the whole job"
+    if objective == "energy" and best.energy_j is not None:
+        return f", {written.band(best.energy_j, written.energy)} {span}"
+    if best.cost_usd is None or (best.cost_usd.mid == 0 and objective != "cost"):
+        return ""
+    return f", {written.band(best.cost_usd, written.usd)} {span}"
+
+
+def _sure_words(count: int, equal: int, objective: str, sure: Confidence | None) -> str:
+    if count == 1:
+        return "it is the only candidate with a known figure"
+    others = "" if not equal else "one other cannot" if equal == 1 else f"{equal} others cannot"
+    if sure is None:
+        return f"{others} be told apart from it" if others else f"it leads {count} candidates"
+    if others and sure.p_best < 0.5:
+        return f"no clear winner among {count} candidates: {others} be told apart from it ({written.percent(sure.p_best)} sure)"
+    chance = f"{written.percent(sure.p_best)} sure that it is the {_BEST[objective]} of {count} candidates"
+    return f"{chance}, {others} be told apart from it" if others else chance
+
+
+def why_of(order: tuple[Contender, ...], objective: str, titles: Mapping[str, str]) -> str:
+    """Return the margin to the runner-up and what dominates the step time."""
+    best = order[0]
+    leads = _dominant(best.estimate)
+    if len(order) == 1:
+        return f"Nothing else has a known figure; {leads}."
+    runner = order[1]
+    return f"{_margin(best, runner, objective, candidate_words(runner.estimate, titles))}; {leads}."
+
+
+def _margin(best: Contender, runner: Contender, objective: str, other: str) -> str:
+    if runner.late and not best.late:
+        return f"It meets the targets, which the next, {other}, does not"
+    if best.value.mid <= 0:
+        return f"It costs nothing to use, unlike {other}" if runner.value.mid > 0 else f"It costs as little as {other} and takes less time"
+    ratio = runner.value.mid / best.value.mid
+    if ratio < 1 and runner.score < best.score:
+        return f"The next, {other}, may need less {objective} but its figure is less certain"
+    if ratio < 1:
+        return f"The next, {other}, needs {written.percent(1 - ratio)} less {objective} but is held back by rules (see the reasons)"
+    if ratio < 1.005:
+        return f"The next, {other}, needs as much {objective}"
+    return f"The next, {other}, needs {_times(ratio)} the {objective}"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.2f} times" if ratio < 10 else f"{ratio:,.0f} times"
+
+
+def _dominant(estimate: Estimate) -> str:
+    """Return which term and which block take most of the step."""
+    terms: defaultdict[str, float] = defaultdict(float)
+    blocks: defaultdict[str, float] = defaultdict(float)
+    for share in estimate.breakdown:
+        terms[share.term] += share.seconds.mid
+        blocks[share.block] += share.seconds.mid
+    whole = sum(terms.values())
+    if not whole:
+        return "where its step time goes is not known"
+    term, block = max(terms, key=lambda k: (terms[k], k)), max(blocks, key=lambda k: (blocks[k], k))
+    return (
+        f"{term} takes {written.percent(terms[term] / whole)} of its step, "
+        f"{block} {written.percent(blocks[block] / whole)}"
+    )
+
+
+def rests_on_of(order: tuple[Contender, ...], trusted: int, devices: tuple[str, ...], today: str) -> str:
+    """Return what the answer rests on: how many measurements, where, and how many figures are of which tier."""
+    tiers = Counter(c.estimate.step_time_s.tier for c in order if c.estimate.step_time_s is not None)
+    best = order[0].estimate.step_time_s
+    lead = f"The figure of the choice is {_TIER_WORDS[best.tier]}" if best is not None else "The choice has no step time"
+    counted = ", ".join(f"{count} {_TIER_WORDS[tier]}" for tier, count in sorted(tiers.items()))
+    where = f" on {', '.join(devices)}" if devices and trusted else ""
+    used = "no measurement" if trusted == 0 else "1 measurement" if trusted == 1 else f"{trusted} measurements"
+    return f"{lead}; the answer rests on {used}{where} and the catalog as of {today} ({counted})."
+
+
+def nothing_words(excluded: tuple[Exclusion, ...], unranked: tuple[Estimate, ...], objective: str) -> tuple[str, str]:
+    """Return the sentence and the reason when nothing can be recommended."""
+    if unranked:
+        missing = next((phrase for estimate in unranked for phrase in estimate.missing), f"the {objective} of every candidate")
+        return (
+            f"Nothing can be recommended yet: {len(unranked)} candidates could run this workload, none has a known {objective}.",
+            f"The first thing that is missing: {missing}.",
+        )
+    if not excluded:
+        return "Nothing can be recommended: no pool was given that a runtime could use.", "There was nothing to compare."
+    flags = Counter(item.flag for item in excluded)
+    flag = max(flags, key=lambda word: (flags[word], word))
+    example = next(item for item in excluded if item.flag == flag)
+    return (
+        f"Nothing here can run this workload: all {len(excluded)} combinations of runtime and accelerator are out.",
+        f"Most often ({flags[flag]} times) because of {flag.replace('_', ' ')}, for example {example.runtime} on {example.accelerator}: {example.reason}.",
+    )
