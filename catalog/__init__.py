@@ -4,8 +4,8 @@ This room states and never computes. It is data files and the few functions that
 """
 
 from catalog.hardware import accelerator, accelerators
-from catalog.presets import DEMO, Preset, preset, preset_names
 from catalog.offers import cheapest, clouds, prices
+from catalog.presets import DEMO, Preset, preset, preset_names
 from catalog.runtimes import RuntimeSpec, Support, family_of, runtime_specs, support, support_of_family
 
 __all__ = [

@@ -48,8 +48,11 @@ def cheapest(key: str, where: Where) -> Price | None:
     wanted_clouds = {_word(cloud) for cloud in where.clouds}
     wanted_regions = {_word(region) for region in where.regions}
     fitting = [
-        price for price in prices(key)
-        if price.terms in terms and (not wanted_clouds or _word(price.cloud) in wanted_clouds) and _in_regions(price.region, wanted_regions)
+        price
+        for price in prices(key)
+        if price.terms in terms
+        and (not wanted_clouds or _word(price.cloud) in wanted_clouds)
+        and _in_regions(price.region, wanted_regions)
     ]
     offers = [price for price in fitting if price.cloud != INDEX]
     return _lowest(price for price in offers if price.confidence != "low") or _lowest(offers) or _lowest(fitting)

@@ -75,5 +75,5 @@ def _preset(name: str, entry: dict[str, Any]) -> Preset:
                   entry["source"], entry["source_date"])
 
 
-def _sizes(plain: dict[str, Any]) -> Mapping[str, Size]:
+def _sizes(plain: dict[str, Size | list[int]]) -> Mapping[str, Size]:
     return MappingProxyType({key: tuple(value) if isinstance(value, list) else value for key, value in plain.items()})

@@ -102,7 +102,9 @@ def support_of_family(runtime_id: str, family: str, key: str = "") -> Support:
     if runtime_id not in runtime_specs():
         raise NotFound(f"runtime {runtime_id[:60]!r}", f"one of {', '.join(runtime_specs())}", "correct the name")
     known = _support()
-    fallback = Support("unsupported", f"nothing is known of {runtime_id} on {family}", "catalog/data/framework_support.csv", "2026-11-30", "low")
+    fallback = Support(
+        "unsupported", f"nothing is known of {runtime_id} on {family}", "catalog/data/framework_support.csv", "2026-11-30", "low"
+    )
     return known.get((runtime_id, family, key)) or known.get((runtime_id, family, "")) or fallback
 
 

@@ -8,6 +8,14 @@ from intake.layers import layer_kinds, make_block
 from intake.understand import DTYPES, TRAINING_DTYPES, Understood, preset_document, read_document, read_file, read_text
 
 __all__ = [
-    "DTYPES", "TRAINING_DTYPES", "Understood", "families", "layer_kinds", "make_block", "preset_document", "read_document", "read_file",
+    "DTYPES",
+    "TRAINING_DTYPES",
+    "Understood",
+    "families",
+    "layer_kinds",
+    "make_block",
+    "preset_document",
+    "read_document",
+    "read_file",
     "read_text",
 ]

@@ -87,7 +87,9 @@ class Section:
         value = self.values.get(key)
         if value is None:
             return None
-        finite = isinstance(value, (int, float)) and not isinstance(value, bool) and (isinstance(value, int) or math.isfinite(value))
+        finite = (
+            isinstance(value, (int, float)) and not isinstance(value, bool) and (isinstance(value, int) or math.isfinite(value))
+        )
         if not finite or not low <= cast("float", value) <= high:
             raise fault(self.at(key), value, f"a number from {low:g} to {high:g}")
         return float(cast("float", value))

@@ -10,11 +10,18 @@ from typing import cast
 
 from core.errors import BadInput
 from core.workload import Size
-from intake.sizes import whole_number
+from intake.sizes import items_of, whole_number
 from intake.wording import fault, unknown
 
-_ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_new", "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "silu": "silu",
-                "swish": "silu", "relu": "relu"}
+_ACTIVATIONS = {
+    "gelu": "gelu",
+    "gelu_new": "gelu_new",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "silu": "silu",
+    "swish": "silu",
+    "relu": "relu",
+}
 _MOST = 10**9
 
 
@@ -45,15 +52,17 @@ class _Keys:
         value = self.values.get(key)
         if value is None:
             if default is None:
-                raise fault("model.config", f"no {key!r}", f"a config.json with {key}", "give the whole file that belongs to the model")
+                raise fault(
+                    "model.config", f"no {key!r}", f"a config.json with {key}", "give the whole file that belongs to the model"
+                )
             return default
         return whole_number(f"model.config.{key}", value, low, _MOST)
 
     def wholes(self, key: str) -> tuple[int, ...]:
         value = self.values.get(key)
-        if not isinstance(value, (list, tuple)) or not value:
+        items = items_of(value)
+        if not items:
             raise fault(f"model.config.{key}", value, "a list of whole numbers", "give the whole file that belongs to the model")
-        items = cast("list[object]", value)
         return tuple(whole_number(f"model.config.{key}[{i}]", item, 1, _MOST) for i, item in enumerate(items))
 
     def flag(self, key: str, default: bool) -> int:
@@ -94,12 +103,26 @@ def read_config(values: Mapping[str, object]) -> ReadConfig:
 
 def _gpt2(keys: _Keys) -> ReadConfig:
     width = keys.whole("n_embd")
-    return ReadConfig("decoder", {
-        "layers": keys.whole("n_layer"), "width": width, "heads": keys.whole("n_head"), "hidden": keys.whole("n_inner", 4 * width),
-        "vocabulary": keys.whole("vocab_size"), "positions": keys.whole("n_positions", keys.whole("n_ctx", 1024)),
-        "activation": keys.activation("activation_function", "gelu_new"), "norm": "layer", "bias": 1, "rotary": 0, "gated": 0,
-        "tied": keys.flag("tie_word_embeddings", True), "fused_qkv": 1,
-    }, None, ())
+    return ReadConfig(
+        "decoder",
+        {
+            "layers": keys.whole("n_layer"),
+            "width": width,
+            "heads": keys.whole("n_head"),
+            "hidden": keys.whole("n_inner", 4 * width),
+            "vocabulary": keys.whole("vocab_size"),
+            "positions": keys.whole("n_positions", keys.whole("n_ctx", 1024)),
+            "activation": keys.activation("activation_function", "gelu_new"),
+            "norm": "layer",
+            "bias": 1,
+            "rotary": 0,
+            "gated": 0,
+            "tied": keys.flag("tie_word_embeddings", True),
+            "fused_qkv": 1,
+        },
+        None,
+        (),
+    )
 
 
 def _llama(keys: _Keys) -> ReadConfig:
@@ -109,12 +132,28 @@ def _llama(keys: _Keys) -> ReadConfig:
         notes.append("biases of single projections are left out (under 0.1 % of the parameters)")
     if keys.values.get("sliding_window") and keys.values.get("use_sliding_window", True):
         notes.append("sliding window attention is counted in full")
-    return ReadConfig("decoder", {
-        "layers": keys.whole("num_hidden_layers"), "width": width, "heads": heads, "kv_heads": keys.whole("num_key_value_heads", heads),
-        "head_width": keys.whole("head_dim", width // heads), "hidden": keys.whole("intermediate_size"),
-        "vocabulary": keys.whole("vocab_size"), "positions": 0, "activation": keys.activation("hidden_act", "silu"), "norm": "rms",
-        "bias": 0, "rotary": 1, "gated": 1, "tied": keys.flag("tie_word_embeddings", False), "fused_qkv": 0,
-    }, None, tuple(notes))
+    return ReadConfig(
+        "decoder",
+        {
+            "layers": keys.whole("num_hidden_layers"),
+            "width": width,
+            "heads": heads,
+            "kv_heads": keys.whole("num_key_value_heads", heads),
+            "head_width": keys.whole("head_dim", width // heads),
+            "hidden": keys.whole("intermediate_size"),
+            "vocabulary": keys.whole("vocab_size"),
+            "positions": 0,
+            "activation": keys.activation("hidden_act", "silu"),
+            "norm": "rms",
+            "bias": 0,
+            "rotary": 1,
+            "gated": 1,
+            "tied": keys.flag("tie_word_embeddings", False),
+            "fused_qkv": 0,
+        },
+        None,
+        tuple(notes),
+    )
 
 
 def _bert(keys: _Keys) -> ReadConfig:
@@ -131,35 +170,90 @@ def _bert(keys: _Keys) -> ReadConfig:
 
 def _vit(keys: _Keys) -> ReadConfig:
     note = () if keys.flag("qkv_bias", True) else ("biases that the attention lacks are counted (under 0.1 % of the parameters)",)
-    return ReadConfig("vit", {
-        "layers": keys.whole("num_hidden_layers"), "width": keys.whole("hidden_size"), "heads": keys.whole("num_attention_heads"),
-        "hidden": keys.whole("intermediate_size"), "patch": keys.whole("patch_size"), "in_channels": keys.whole("num_channels", 3),
-        "activation": keys.activation("hidden_act", "gelu"), "norm": "layer", "bias": 1, "fused_qkv": 0,
-        "classes": keys.classes(),
-    }, keys.whole("image_size", 224), note)
+    return ReadConfig(
+        "vit",
+        {
+            "layers": keys.whole("num_hidden_layers"),
+            "width": keys.whole("hidden_size"),
+            "heads": keys.whole("num_attention_heads"),
+            "hidden": keys.whole("intermediate_size"),
+            "patch": keys.whole("patch_size"),
+            "in_channels": keys.whole("num_channels", 3),
+            "activation": keys.activation("hidden_act", "gelu"),
+            "norm": "layer",
+            "bias": 1,
+            "fused_qkv": 0,
+            "classes": keys.classes(),
+        },
+        keys.whole("image_size", 224),
+        note,
+    )
 
 
 def _resnet(keys: _Keys) -> ReadConfig:
     if keys.values.get("layer_type", "bottleneck") != "bottleneck":
-        raise fault("model.config.layer_type", keys.values["layer_type"], "'bottleneck'", "basic layers are not counted yet: give model.blocks")
+        raise fault(
+            "model.config.layer_type",
+            keys.values["layer_type"],
+            "'bottleneck'",
+            "basic layers are not counted yet: give model.blocks",
+        )
     if keys.flag("downsample_in_first_stage", False):
         raise BadInput("model.config.downsample_in_first_stage: true", "false", "give model.blocks for such a network")
-    return ReadConfig("resnet", {
-        "depths": keys.wholes("depths"), "channels": keys.wholes("hidden_sizes"), "stem_channels": keys.whole("embedding_size", 64),
-        "in_channels": keys.whole("num_channels", 3), "stride_first": keys.flag("downsample_in_bottleneck", False),
-        "classes": keys.classes(),
-    }, 224, ())
+    return ReadConfig(
+        "resnet",
+        {
+            "depths": keys.wholes("depths"),
+            "channels": keys.wholes("hidden_sizes"),
+            "stem_channels": keys.whole("embedding_size", 64),
+            "in_channels": keys.whole("num_channels", 3),
+            "stride_first": keys.flag("downsample_in_bottleneck", False),
+            "classes": keys.classes(),
+        },
+        224,
+        (),
+    )
 
 
 _READERS: dict[str, Callable[[_Keys], ReadConfig]] = {
     "gpt2": _gpt2, "llama": _llama, "mistral": _llama, "qwen2": _llama, "bert": _bert, "vit": _vit, "resnet": _resnet,
 }
 _KEPT = (
-    "model_type", "architectures", "n_embd", "n_layer", "n_head", "n_inner", "vocab_size", "n_positions", "n_ctx", "activation_function",
-    "tie_word_embeddings", "hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim", "intermediate_size",
-    "num_hidden_layers", "hidden_act", "attention_bias", "mlp_bias", "sliding_window", "use_sliding_window", "max_position_embeddings",
-    "type_vocab_size", "patch_size", "num_channels", "qkv_bias", "image_size", "layer_type", "downsample_in_first_stage",
-    "downsample_in_bottleneck", "depths", "hidden_sizes", "embedding_size", "num_labels",
+    "model_type",
+    "architectures",
+    "n_embd",
+    "n_layer",
+    "n_head",
+    "n_inner",
+    "vocab_size",
+    "n_positions",
+    "n_ctx",
+    "activation_function",
+    "tie_word_embeddings",
+    "hidden_size",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "head_dim",
+    "intermediate_size",
+    "num_hidden_layers",
+    "hidden_act",
+    "attention_bias",
+    "mlp_bias",
+    "sliding_window",
+    "use_sliding_window",
+    "max_position_embeddings",
+    "type_vocab_size",
+    "patch_size",
+    "num_channels",
+    "qkv_bias",
+    "image_size",
+    "layer_type",
+    "downsample_in_first_stage",
+    "downsample_in_bottleneck",
+    "depths",
+    "hidden_sizes",
+    "embedding_size",
+    "num_labels",
 )
 
 

@@ -56,7 +56,7 @@ def model_source(model: Mapping[str, object]) -> str:
     if len(used) == 1:
         return used[0]
     if not used:
-        keys = [key for key in model if isinstance(key, str)]
+        keys = list(model)
         if keys and not {"layers", "width"} & set(keys):
             raise unknown("model", "key", keys[0], SOURCES)
         raise fault("model", dict(model), f"one of {', '.join(SOURCES)}", "write for example model: {preset: gpt2-small}")
@@ -134,7 +134,9 @@ def read_blocks(value: object, batch: int, length: int | None, dtype: str) -> tu
     section = Section("model", value, ("blocks",))
     entries = section.items("blocks", "a list of blocks such as [{kind: lstm_layer, repeats: 2, inputs: 650, hidden: 650}]")
     if not entries:
-        raise fault("model.blocks", list(entries), "at least one block", "add one such as {kind: lstm_layer, inputs: 8, hidden: 8}")
+        raise fault(
+            "model.blocks", list(entries), "at least one block", "add one such as {kind: lstm_layer, inputs: 8, hidden: 8}"
+        )
     names: set[str] = set()
     return tuple(_listed_block(f"model.blocks[{i}]", entry, batch, length, dtype, names) for i, entry in enumerate(entries))
 
@@ -191,7 +193,12 @@ def _overridden(family: str, base: Mapping[str, Size], overrides: Mapping[str, o
     specs = families()[family].specs
     given: dict[str, object] = {**base, **overrides}
     notes: tuple[str, ...] = ()
-    if families()[family].scales and "width" in overrides and isinstance(overrides["width"], int) and overrides["width"] != base["width"]:
+    if (
+        families()[family].scales
+        and "width" in overrides
+        and isinstance(overrides["width"], int)
+        and overrides["width"] != base["width"]
+    ):
         followed = _scaled(base, overrides["width"], {key for key in _SCALED if key not in overrides})
         given |= followed
         if followed:

@@ -1,6 +1,7 @@
 """The sections of a document around the model: total, existing code, data, targets, pools and places."""
 
 import re
+from typing import cast
 
 from catalog import accelerators, clouds
 from core.workload import DataPipeline, Existing, PoolRequest, Targets, Total, Where
@@ -34,8 +35,20 @@ def read_existing(top: Section) -> Existing:
     Raises:
         BadInput: a value that cannot be used, or a framework that is misspelt.
     """
-    section = top.section("existing", ("framework", "code", "libraries", "custom_kernels", "ops", "distinct_shapes", "serial_steps",
-                                       "host_reads_per_step", "versions"))
+    section = top.section(
+        "existing",
+        (
+            "framework",
+            "code",
+            "libraries",
+            "custom_kernels",
+            "ops",
+            "distinct_shapes",
+            "serial_steps",
+            "host_reads_per_step",
+            "versions",
+        ),
+    )
     if section is None:
         return Existing()
     return Existing(
@@ -55,8 +68,12 @@ def read_data(top: Section) -> DataPipeline:
     section = top.section("data", ("bytes_per_sample", "decode", "host_vcpus", "source_bytes_per_s"))
     if section is None:
         return DataPipeline()
-    return DataPipeline(section.number("bytes_per_sample", 0, 1e15), section.text("decode"), section.whole("host_vcpus", 1, 10**5),
-                        section.number("source_bytes_per_s", 1, 1e15))
+    return DataPipeline(
+        section.number("bytes_per_sample", 0, 1e15),
+        section.text("decode"),
+        section.whole("host_vcpus", 1, 10**5),
+        section.number("source_bytes_per_s", 1, 1e15),
+    )
 
 
 def read_targets(top: Section) -> Targets:
@@ -68,8 +85,12 @@ def read_targets(top: Section) -> Targets:
     section = top.section("targets", ("deadline_h", "budget_usd", "latency_ms", "requests_per_s"))
     if section is None:
         return Targets()
-    return Targets(section.number("deadline_h", 1e-6, 1e7), section.number("budget_usd", 0, 1e12), section.number("latency_ms", 1e-6, 1e9),
-                   section.number("requests_per_s", 1e-9, 1e12))
+    return Targets(
+        section.number("deadline_h", 1e-6, 1e7),
+        section.number("budget_usd", 0, 1e12),
+        section.number("latency_ms", 1e-6, 1e9),
+        section.number("requests_per_s", 1e-9, 1e12),
+    )
 
 
 def read_pools(top: Section) -> tuple[PoolRequest, ...]:
@@ -125,7 +146,7 @@ def _versions(section: Section) -> tuple[tuple[str, str], ...]:
         return ()
     if not isinstance(value, dict):
         raise fault("existing.versions", value, 'a mapping such as {cuda: "12.4"}', "write name: version")
-    plain: dict[str, object] = dict(value)
+    plain = cast("dict[str, object]", value)
     for key, version in plain.items():
         if not isinstance(version, str):
             raise fault(f"existing.versions.{key}", version, "a version in quotes", f'write {key}: "{version}"')

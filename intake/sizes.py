@@ -5,6 +5,7 @@ One description (`SizeSpec`) serves the check, the form and the documentation, s
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from core.workload import Size
 from intake.wording import fault, unknown
@@ -138,12 +139,18 @@ def _checked(path: str, spec: SizeSpec, value: object) -> Size:
             raise unknown(path, "word", value, spec.words)
         return value
     if spec.form == "wholes":
-        if not isinstance(value, (list, tuple)) or not 1 <= len(value) <= 1000:
+        items = items_of(value)
+        if not 1 <= len(items) <= 1000:
             raise fault(path, value, f"a list of whole numbers ({spec.meaning})")
-        return tuple(whole_number(f"{path}[{i}]", item, spec.low, spec.high) for i, item in enumerate(value))
+        return tuple(whole_number(f"{path}[{i}]", item, spec.low, spec.high) for i, item in enumerate(items))
     if spec.form == "flag" and isinstance(value, bool):
         return int(value)
     return whole_number(path, value, spec.low, spec.high)
+
+
+def items_of(value: object) -> tuple[object, ...]:
+    """Return the items of a list or tuple; empty for anything else."""
+    return tuple(cast("list[object]", value)) if isinstance(value, (list, tuple)) else ()
 
 
 def whole_number(path: str, value: object, low: int, high: int) -> int:

@@ -31,7 +31,9 @@ def parse(text: str) -> Mapping[str, object]:
         BadInput: too long, too deep, not well formed, not a mapping, or with something in it that is no plain value.
     """
     if len(text) > MOST_CHARACTERS:
-        raise BadInput(f"{len(text):,} characters of text", f"at most {MOST_CHARACTERS:,} characters", "give the workload file alone")
+        raise BadInput(
+            f"{len(text):,} characters of text", f"at most {MOST_CHARACTERS:,} characters", "give the workload file alone"
+        )
     body = text.removeprefix("\ufeff")
     data = parse_json(body) if _LOOKS_LIKE_JSON.match(body) else _parse_yaml(body)
     _check_plain(data, "document", 0)
@@ -44,9 +46,11 @@ def _parse_yaml(text: str) -> Any:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
+    first: Any = YAML(typ="safe", pure=True)
+    second: Any = YAML(typ="safe", pure=True)
     try:
-        _check_events(YAML(typ="safe", pure=True).parse(text))
-        return YAML(typ="safe", pure=True).load(text)
+        _check_events(first.parse(text))
+        return second.load(text)
     except YAMLError as error:
         raise BadInput(f"text that is not YAML ({_reason(error)})", "one YAML or JSON document", "correct that place") from None
     except (ValueError, OverflowError) as error:

@@ -10,7 +10,7 @@ from typing import cast
 from catalog import preset
 from core.errors import BadInput
 from core.ops import DTYPE_BYTES
-from core.workload import OBJECTIVES, OPTIMIZERS, TASKS, Block, Size, Total, Workload
+from core.workload import OBJECTIVES, OPTIMIZERS, TASKS, Block, Size, Workload
 from intake.families import Shape
 from intake.fields import Section
 from intake.model import SOURCES, ModelChoice, model_source, read_blocks, read_model, self_contained
@@ -19,8 +19,26 @@ from intake.syntax import MOST_CHARACTERS, parse
 from intake.wording import fault, unknown
 
 SCHEMA = 1
-KEYS = ("schema", "name", "task", "model", "batch", "length", "image", "prompt", "output", "dtype", "optimizer", "total", "existing",
-        "data", "targets", "pools", "where", "objective")
+KEYS = (
+    "schema",
+    "name",
+    "task",
+    "model",
+    "batch",
+    "length",
+    "image",
+    "prompt",
+    "output",
+    "dtype",
+    "optimizer",
+    "total",
+    "existing",
+    "data",
+    "targets",
+    "pools",
+    "where",
+    "objective",
+)
 DTYPES = tuple(name for name in DTYPE_BYTES if name != "int32")
 TRAINING_DTYPES = tuple(name for name in DTYPES if name.startswith(("fp", "bf", "tf")) and name != "fp4")
 MOST_BYTES = 4 * MOST_CHARACTERS
@@ -107,9 +125,13 @@ def read_document(document: Mapping[str, object], folder: Path | None = None) ->
     assumed: list[str] = [] if task else ["training, since no task was given"]
     task = task or "train"
     if "model" not in top.values:
-        raise BadInput("no key 'model'", f"a model by one of {', '.join(SOURCES)}", "write for example model: {preset: gpt2-small}")
+        raise BadInput(
+            "no key 'model'", f"a model by one of {', '.join(SOURCES)}", "write for example model: {preset: gpt2-small}"
+        )
     if not isinstance(top.values["model"], Mapping):
-        raise fault("model", top.values["model"], f"a mapping with one of {', '.join(SOURCES)}", "write model: {preset: gpt2-small}")
+        raise fault(
+            "model", top.values["model"], f"a mapping with one of {', '.join(SOURCES)}", "write model: {preset: gpt2-small}"
+        )
     model = cast("Mapping[str, object]", top.values["model"])
     if model_source(model) == "blocks":
         return _listed(top, task, model, assumed)
@@ -162,7 +184,9 @@ def _of_family(top: Section, task: str, choice: ModelChoice, assumed: list[str])
     else:
         length = shape.length
         units = batch * length if choice.family.unit == "tokens" and length is not None else batch
-    return _workload(top, task, blocks, (batch, length, choice.family.unit, units), (dtype, optimizer), choice.title, choice.source, assumed)
+    return _workload(
+        top, task, blocks, (batch, length, choice.family.unit, units), (dtype, optimizer), choice.title, choice.source, assumed
+    )
 
 
 def _listed(top: Section, task: str, model: Mapping[str, object], assumed: list[str]) -> Workload:
@@ -174,31 +198,63 @@ def _listed(top: Section, task: str, model: Mapping[str, object], assumed: list[
     length = top.whole("length", 1, MOST_LENGTH)
     blocks = read_blocks(model, batch, length, dtype)
     unit, units = ("samples", batch) if length is None else ("tokens", batch * length)
-    return _workload(top, task, blocks, (batch, length, unit, units), (dtype, optimizer), "Listed blocks", "blocks of the document", assumed)
+    return _workload(
+        top, task, blocks, (batch, length, unit, units), (dtype, optimizer), "Listed blocks", "blocks of the document", assumed
+    )
 
 
-def _workload(top: Section, task: str, blocks: tuple[Block, ...], amounts: tuple[int, int | None, str, int], arithmetic: tuple[str, str],
-              title: str, source: str, assumed: list[str]) -> Workload:
+def _workload(
+    top: Section,
+    task: str,
+    blocks: tuple[Block, ...],
+    amounts: tuple[int, int | None, str, int],
+    arithmetic: tuple[str, str],
+    title: str,
+    source: str,
+    assumed: list[str],
+) -> Workload:
     batch, length, unit, units = amounts
     if task in _TASK_NOTES:
         assumed.append(_TASK_NOTES[task])
     total = read_total(top)
     if total.tokens is not None and unit != "tokens":
-        raise fault("total.tokens", total.tokens, "steps or samples, since this model counts samples", "write total: {samples: ...}")
+        raise fault(
+            "total.tokens", total.tokens, "steps or samples, since this model counts samples", "write total: {samples: ...}"
+        )
     workload = Workload(
-        name=top.text("name") or title, task=task, blocks=blocks, batch=batch, unit=unit, units_per_step=float(units), dtype=arithmetic[0],
-        optimizer=arithmetic[1], objective=top.choice("objective", OBJECTIVES) or "time", length=length, total=total,
-        existing=read_existing(top), data=read_data(top), targets=read_targets(top), pools=read_pools(top), where=read_where(top),
-        assumptions=tuple(assumed), source=source,
+        name=top.text("name") or title,
+        task=task,
+        blocks=blocks,
+        batch=batch,
+        unit=unit,
+        units_per_step=float(units),
+        dtype=arithmetic[0],
+        optimizer=arithmetic[1],
+        objective=top.choice("objective", OBJECTIVES) or "time",
+        length=length,
+        total=total,
+        existing=read_existing(top),
+        data=read_data(top),
+        targets=read_targets(top),
+        pools=read_pools(top),
+        where=read_where(top),
+        assumptions=tuple(assumed),
+        source=source,
     )
     return _within_reason(workload)
 
 
 def _within_reason(workload: Workload) -> Workload:
     if workload.parameter_count > MOST_PARAMETERS:
-        raise BadInput(f"a model of {workload.parameter_count:.2g} parameters", f"at most {MOST_PARAMETERS:.0e}", "check the sizes of the model")
+        raise BadInput(
+            f"a model of {workload.parameter_count:.2g} parameters",
+            f"at most {MOST_PARAMETERS:.0e}",
+            "check the sizes of the model",
+        )
     if workload.flop_per_step > MOST_FLOP:
-        raise BadInput(f"a step of {workload.flop_per_step:.2g} FLOP", f"at most {MOST_FLOP:.0e}", "check batch, length and model")
+        raise BadInput(
+            f"a step of {workload.flop_per_step:.2g} FLOP", f"at most {MOST_FLOP:.0e}", "check batch, length and model"
+        )
     return workload
 
 
@@ -272,6 +328,6 @@ def _refuse_unfit(top: Section, task: str, choice: ModelChoice) -> None:
 def _check_positions(choice: ModelChoice, length: int, key: str) -> None:
     positions = choice.config.values.get("positions")
     if isinstance(positions, int) and 0 < positions < length:
-        raise fault(key, length, f"at most {positions}, the learned positions of the model", f"lower {key} or raise model.positions")
-
-
+        raise fault(
+            key, length, f"at most {positions}, the learned positions of the model", f"lower {key} or raise model.positions"
+        )

@@ -40,7 +40,9 @@ def build(config: Sizes, shape: Shape) -> tuple[Block, ...]:
     if shape.prompt is not None and shape.output is not None:
         return _generating(config, shape, shape.prompt, shape.output)
     ends = make_block("token_ends", "embedding and head", _ends(config, shape, shape.positions), 1, shape.dtype)
-    layer = make_block("transformer_layer", "layer", _layer(config, shape, shape.positions, 0), config.whole("layers"), shape.dtype)
+    layer = make_block(
+        "transformer_layer", "layer", _layer(config, shape, shape.positions, 0), config.whole("layers"), shape.dtype
+    )
     return ends, layer
 
 
@@ -50,7 +52,9 @@ def _generating(config: Sizes, shape: Shape, prompt: int, output: int) -> tuple[
     ends = _ends(config, shape, 1)
     blocks = [
         make_block("transformer_layer", "layer, prompt", _layer(config, shape, prompt, 0), layers, dtype),
-        sharing_weights(make_block("transformer_layer", "layer, decoding", _layer(config, shape, 1, cache), layers * output, dtype)),
+        sharing_weights(
+            make_block("transformer_layer", "layer, decoding", _layer(config, shape, 1, cache), layers * output, dtype)
+        ),
         make_block("token_ends", "embedding and head, first token", ends, 1, dtype),
     ]
     if output > 1:

@@ -25,7 +25,9 @@ def build(config: Sizes, shape: Shape) -> tuple[Block, ...]:
     batch, dtype = shape.batch, shape.dtype
     bottom, top, features = config.wholes("bottom"), config.wholes("top"), config.whole("tables") + 1
     width = bottom[-1]
-    first = make_block("dense_tower", "bottom tower", {"batch": batch, "widths": (config.whole("dense_features"), *bottom)}, 1, dtype)
+    first = make_block(
+        "dense_tower", "bottom tower", {"batch": batch, "widths": (config.whole("dense_features"), *bottom)}, 1, dtype
+    )
     bags = {"batch": batch, "width": width} | {key: config.whole(key) for key in ("tables", "rows", "per_bag")}
     joined = features * (features - 1) // 2 + width
     return (

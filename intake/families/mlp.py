@@ -21,7 +21,12 @@ def build(config: Sizes, shape: Shape) -> tuple[Block, ...]:
         shape: batch and dtype.
     """
     hidden, activation = config.wholes("hidden"), config.word("activation")
-    tower = {"batch": shape.batch, "widths": (config.whole("inputs"), *hidden), "activation": activation, "last_activation": activation}
+    tower = {
+        "batch": shape.batch,
+        "widths": (config.whole("inputs"), *hidden),
+        "activation": activation,
+        "last_activation": activation,
+    }
     head = {"batch": shape.batch, "inputs": hidden[-1], "classes": config.whole("classes")}
     return (
         without_input_gradient(make_block("dense_tower", "hidden layers", tower, 1, shape.dtype)),

@@ -31,12 +31,16 @@ def build(config: Sizes, shape: Shape) -> tuple[Block, ...]:
     stages = len(config.wholes("channels"))
     for key in ("expansions", "depths", "strides"):
         if len(config.wholes(key)) != stages:
-            raise fault(f"model.{key}", list(config.wholes(key)), f"{stages} numbers, one for each of channels", "give one number a stage")
+            raise fault(
+                f"model.{key}", list(config.wholes(key)), f"{stages} numbers, one for each of channels", "give one number a stage"
+            )
     stem = {"batch": shape.batch, "height": shape.pixels, "width": shape.pixels, "in_channels": config.whole("in_channels"),
             "out_channels": config.whole("stem_channels"), "kernel": 3, "stride": 2, "activation": "relu6"}
     blocks = [make_block("conv_stem", "stem", stem, 1, shape.dtype)]
     side, inputs = (shape.pixels - 1) // 2 + 1, config.whole("stem_channels")
-    rows = zip(config.wholes("expansions"), config.wholes("channels"), config.wholes("depths"), config.wholes("strides"), strict=True)
+    rows = zip(
+        config.wholes("expansions"), config.wholes("channels"), config.wholes("depths"), config.wholes("strides"), strict=True
+    )
     for stage, (expansion, outputs, depth, stride) in enumerate(rows, 1):
         common: dict[str, Size] = {"batch": shape.batch, "expansion": expansion, "out_channels": outputs}
         first = common | {"height": side, "width": side, "in_channels": inputs, "stride": stride}

@@ -30,15 +30,31 @@ def build(config: Sizes, shape: Shape) -> tuple[Block, ...]:
     """
     depths, channels = config.wholes("depths"), config.wholes("channels")
     if len(depths) != len(channels):
-        raise fault("model.channels", list(channels), f"{len(depths)} numbers, one for each of depths", "give both one number a stage")
-    stem = {"batch": shape.batch, "height": shape.pixels, "width": shape.pixels, "in_channels": config.whole("in_channels"),
-            "out_channels": config.whole("stem_channels"), "kernel": 7, "stride": 2, "pool": 1, "conv_bias": config.whole("conv_bias")}
+        raise fault(
+            "model.channels", list(channels), f"{len(depths)} numbers, one for each of depths", "give both one number a stage"
+        )
+    stem = {
+        "batch": shape.batch,
+        "height": shape.pixels,
+        "width": shape.pixels,
+        "in_channels": config.whole("in_channels"),
+        "out_channels": config.whole("stem_channels"),
+        "kernel": 7,
+        "stride": 2,
+        "pool": 1,
+        "conv_bias": config.whole("conv_bias"),
+    }
     blocks = [make_block("conv_stem", "stem", stem, 1, shape.dtype)]
     side, inputs = _halved(_halved(shape.pixels)), config.whole("stem_channels")
     for stage, (depth, outputs) in enumerate(zip(depths, channels, strict=True), 1):
         stride = 1 if stage == 1 else 2
-        common: dict[str, Size] = {"batch": shape.batch, "mid_channels": max(1, outputs // config.whole("reduction")), "out_channels": outputs,
-                                   "stride_first": config.whole("stride_first"), "conv_bias": config.whole("conv_bias")}
+        common: dict[str, Size] = {
+            "batch": shape.batch,
+            "mid_channels": max(1, outputs // config.whole("reduction")),
+            "out_channels": outputs,
+            "stride_first": config.whole("stride_first"),
+            "conv_bias": config.whole("conv_bias"),
+        }
         first = common | {"height": side, "width": side, "in_channels": inputs, "stride": stride,
                           "projection": int(stride > 1 or inputs != outputs)}
         blocks.append(make_block("conv_bottleneck", f"stage {stage}, first", first, 1, shape.dtype))

@@ -36,7 +36,9 @@ def check(where: str, sizes: Sizes) -> None:
     if heads % kv_heads:
         raise fault(f"{where}.kv_heads", kv_heads, f"a divisor of heads = {heads}", "choose kv_heads so that it divides heads")
     if sizes.flag("rotary") and sizes.whole("head_width") % 2:
-        raise fault(f"{where}.head_width", sizes.whole("head_width"), "an even number with rotary positions", "make head_width even")
+        raise fault(
+            f"{where}.head_width", sizes.whole("head_width"), "an even number with rotary positions", "make head_width even"
+        )
 
 
 def count(sizes: Sizes, dtype: str) -> Counts:

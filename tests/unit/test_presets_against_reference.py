@@ -5,25 +5,34 @@ Attention runs as plain matrix products (`eager`), so that its FLOPs are seen. O
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
+import torch
+import transformers
+from torch import nn
+from torch.nn import functional
+from torch.utils.flop_counter import FlopCounterMode, conv_flop_count
 
+from catalog import preset_names
 from core.workload import Block, Workload
 from intake import read_document
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-from torch import nn  # noqa: E402
-from torch.nn import functional  # noqa: E402
-from torch.utils.flop_counter import FlopCounterMode, conv_flop_count  # noqa: E402
-
 COUNTED = ("matmul", "conv", "attention", "rnn")
-SMALL = {"gpt2-small": {"batch": 2, "length": 128}, "gpt2-demo": {"batch": 2, "length": 64}, "llama-3-8b": {"batch": 2, "length": 96},
-         "bert-base": {"batch": 2, "length": 64}, "resnet-50": {"batch": 2, "image": 224}, "mobilenet-v2": {"batch": 2, "image": 224},
-         "vit-b16": {"batch": 2, "image": 224}, "lstm-lm": {"batch": 4, "length": 12}, "dlrm-small": {"batch": 16}, "mlp": {"batch": 16},
-         "unet": {"batch": 1, "image": 256}}
+SMALL = {
+    "gpt2-small": {"batch": 2, "length": 128},
+    "gpt2-demo": {"batch": 2, "length": 64},
+    "llama-3-8b": {"batch": 2, "length": 96},
+    "bert-base": {"batch": 2, "length": 64},
+    "resnet-50": {"batch": 2, "image": 224},
+    "mobilenet-v2": {"batch": 2, "image": 224},
+    "vit-b16": {"batch": 2, "image": 224},
+    "lstm-lm": {"batch": 4, "length": 12},
+    "dlrm-small": {"batch": 16},
+    "mlp": {"batch": 16},
+    "unet": {"batch": 1, "image": 256},
+}
 Reference = tuple[Any, Callable[[Any], Any]]
 
 
@@ -32,7 +41,11 @@ class LanguageModel(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.embedding, self.lstm, self.decoder = nn.Embedding(33278, 650), nn.LSTM(650, 650, 2, batch_first=True), nn.Linear(650, 33278)
+        self.embedding, self.lstm, self.decoder = (
+            nn.Embedding(33278, 650),
+            nn.LSTM(650, 650, 2, batch_first=True),
+            nn.Linear(650, 33278),
+        )
         self.decoder.weight = self.embedding.weight
 
     def forward(self, tokens: Any) -> Any:
@@ -73,8 +86,8 @@ class Segmenter(nn.Module):
         super().__init__()
         widths = (64, 128, 256, 512, 1024)
         self.start = Double(3, 64)
-        self.down = nn.ModuleList(Double(a, b) for a, b in zip(widths, widths[1:], strict=False))
-        self.up = nn.ModuleList(nn.ConvTranspose2d(b, a, 2, 2) for a, b in zip(widths, widths[1:], strict=False))
+        self.down = nn.ModuleList(Double(a, b) for a, b in pairwise(widths))
+        self.up = nn.ModuleList(nn.ConvTranspose2d(b, a, 2, 2) for a, b in pairwise(widths))
         self.join = nn.ModuleList(Double(2 * a, a) for a in widths[:-1])
         self.head = nn.Conv2d(64, 2, 1)
 
@@ -90,7 +103,7 @@ class Segmenter(nn.Module):
 
 def tower(*widths: int) -> Any:
     layers: list[Any] = []
-    for inputs, outputs in zip(widths, widths[1:], strict=False):
+    for inputs, outputs in pairwise(widths):
         layers += [nn.Linear(inputs, outputs), nn.ReLU()]
     return nn.Sequential(*layers)
 
@@ -106,8 +119,9 @@ def causal(workload: Workload) -> Any:
 
 def gpt2(layers: int, width: int, heads: int, positions: int) -> Callable[[Workload], Reference]:
     def build(workload: Workload) -> Reference:
-        config = transformers.GPT2Config(n_layer=layers, n_embd=width, n_head=heads, n_positions=positions, attn_implementation="eager",
-                                         use_cache=False)
+        config = transformers.GPT2Config(
+            n_layer=layers, n_embd=width, n_head=heads, n_positions=positions, attn_implementation="eager", use_cache=False
+        )
         ids, mask = tokens(workload, 50257), causal(workload)
         return transformers.GPT2LMHeadModel(config), lambda model: model(ids, labels=ids, attention_mask=mask).loss
     return build
@@ -115,8 +129,17 @@ def gpt2(layers: int, width: int, heads: int, positions: int) -> Callable[[Workl
 
 def llama(workload: Workload) -> Reference:
     config = transformers.LlamaConfig(
-        hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32, num_key_value_heads=8, vocab_size=128256,
-        max_position_embeddings=8192, attn_implementation="eager", tie_word_embeddings=False, use_cache=False)
+        hidden_size=4096,
+        intermediate_size=14336,
+        num_hidden_layers=32,
+        num_attention_heads=32,
+        num_key_value_heads=8,
+        vocab_size=128256,
+        max_position_embeddings=8192,
+        attn_implementation="eager",
+        tie_word_embeddings=False,
+        use_cache=False,
+    )
     ids, mask = tokens(workload, 128256), causal(workload)
     return transformers.LlamaForCausalLM(config), lambda model: model(ids, labels=ids, attention_mask=mask).loss
 
@@ -147,13 +170,19 @@ def language_model(workload: Workload) -> Reference:
 
 
 def recommender(workload: Workload) -> Reference:
-    dense, rows, labels = torch.randn(workload.batch, 13), torch.randint(20000, (26, workload.batch, 1)), torch.ones(workload.batch, 1)
+    dense, rows, labels = (
+        torch.randn(workload.batch, 13),
+        torch.randint(20000, (26, workload.batch, 1)),
+        torch.ones(workload.batch, 1),
+    )
     return Recommender(), lambda model: functional.binary_cross_entropy_with_logits(model(dense, rows), labels)
 
 
 def perceptron(workload: Workload) -> Reference:
     x, labels = torch.randn(workload.batch, 784), torch.zeros(workload.batch, dtype=torch.long)
-    return nn.Sequential(tower(784, 2048, 2048, 2048), nn.Linear(2048, 10)), lambda model: functional.cross_entropy(model(x), labels)
+    return nn.Sequential(tower(784, 2048, 2048, 2048), nn.Linear(2048, 10)), lambda model: functional.cross_entropy(
+        model(x), labels
+    )
 
 
 def segmenter(workload: Workload) -> Reference:
@@ -203,13 +232,9 @@ def test_a_preset_has_the_parameters_and_flop_of_its_reference(name: str) -> Non
     workload = read_document({"task": "train", "model": {"preset": name}, **SMALL[name]})
     parameters, forward, backward = reference_counts(REFERENCES[name], workload)
     assert workload.parameter_count == parameters
-    assert counted(workload.blocks, "forward") == pytest.approx(forward, rel=1e-3)
-    assert counted(workload.blocks, "backward") == pytest.approx(backward, rel=1e-3)
-    if name != "llama-3-8b":
-        assert (counted(workload.blocks, "forward"), counted(workload.blocks, "backward")) == (forward, backward)
+    assert counted(workload.blocks, "forward") == forward
+    assert counted(workload.blocks, "backward") == backward
 
 
 def test_every_preset_has_a_reference() -> None:
-    from catalog import preset_names
-
     assert set(preset_names()) == set(REFERENCES)
