@@ -75,9 +75,10 @@ class OneLineGroup(click.Group):
         self, args: Sequence[str] | None = None, prog_name: str | None = None, complete_var: str | None = None,
         standalone_mode: bool = True, windows_expand_args: bool = True, **extra: Any,
     ) -> NoReturn:
-        """Run the command that the arguments name and exit with its code."""
+        """Run the command that the arguments name and exit with its code; without any, show the help."""
+        given = list(sys.argv[1:] if args is None else args)
         try:
-            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+            code = super().main(given or ["--help"], prog_name, complete_var, standalone_mode=False, **extra)
             sys.stdout.flush()
         except click.ClickException as error:
             code = _refuse(_usage_line(error))

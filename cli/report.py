@@ -9,12 +9,10 @@ from cli.output import progress
 from core.errors import BadInput
 from services import exports
 
-FORMATS = ("html", "md", "json", "csv")
-
 
 @click.command()
 @click.argument("run")
-@click.option("--format", "kind", type=click.Choice(FORMATS), default="html", show_default=True, help="What to write.")
+@click.option("--format", "kind", metavar="FORMAT", default="html", show_default=True, help="html, md, json or csv.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path),
               help="File to write; - or nothing is standard output.")
 def report(run: str, kind: str, output: Path | None) -> None:

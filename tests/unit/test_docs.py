@@ -7,6 +7,7 @@ import pytest
 
 from catalog import accelerators, preset_names
 from docs.generate import FOLDER, pages
+from reports import formats
 
 ROOT = FOLDER.parent
 WRITTEN = sorted([*ROOT.glob("*.md"), *FOLDER.rglob("*.md")])
@@ -20,6 +21,13 @@ def test_a_generated_page_is_up_to_date(name: str) -> None:
 def test_the_catalog_page_names_every_preset_and_accelerator() -> None:
     page = pages()["catalog.md"]
     assert [name for name in (*preset_names(), *accelerators()) if f"`{name}`" not in page] == []
+
+
+def test_every_report_format_is_in_the_guide() -> None:
+    section = (FOLDER / "guide.md").read_text(encoding="utf-8").split("### `report`")[1].split("\n### ")[0]
+    flag = re.search(r"`--format ([a-z|]+)`", section)
+    assert flag is not None
+    assert sorted(flag.group(1).split("|")) == list(formats())
 
 
 @pytest.mark.parametrize("path", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))

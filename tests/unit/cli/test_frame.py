@@ -46,7 +46,7 @@ def group_that(raises: BaseException) -> click.Group:
     (("history", "--limt", "3"), ("--limt", "--limit", "./tandem history --help")),
     (("history", "--limit", "many"), ("--limit", "many", "./tandem history --help")),
     (("history", "--task", "trian"), ("trian", "train", "./tandem history --help")),
-    (("report", "x", "--format", "docx"), ("docx", "html", "./tandem report --help")),
+    (("report", "x", "--format", "docx"), ("docx", "html")),
     (("actual", "x", "--step-time-s", "0"), ("--step-time-s", "0", "./tandem actual --help")),
     (("runtimes", "install", "mxnet"), ("got install mxnet", "TANDEM_PYTHON_MXNET")),
     (("app", "--port", "99999"), ("--port", "99999", "65535")),

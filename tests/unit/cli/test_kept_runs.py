@@ -72,7 +72,7 @@ def test_an_actual_is_kept_and_shown(kept: Run, call: Call) -> None:
     assert code == DONE
     assert "250 ms" in text
     assert "a real one" in call("show", kept.id)[1]
-    assert json.loads(call("show", kept.id, "--json")[1])["actuals"][0]["step_time_s"] == 0.25
+    assert json.loads(call("show", kept.id, "--json")[1])["actuals"][-1]["step_time_s"] == 0.25
 
 
 @pytest.mark.parametrize("arguments", [("show",), ("report",), ("actual", "--step-time-s", "1")])
