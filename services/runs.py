@@ -82,8 +82,8 @@ def start(document: Mapping[str, Any], options: RunOptions, owner: str = "", *, 
     workload = intake.read_document(document)
     run = Run(
         id=secrets.token_hex(6), created_at=_now(), finished_at=None, state="queued",
-        document=json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False),
-        options=options, workload=workload, devices=(), outcomes=(), recommendation=None,
+        document=json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False), options=options,
+        workload=workload, devices=(), outcomes=(), recommendation=None,
         progress=Progress("queued"), versions=(), host=socket.gethostname(), owner=owner or here.settings.owner)
     here.store.create_run(run)
     _spawn(here, run, command)
@@ -253,4 +253,6 @@ def _now() -> str:
 def _text(text: str) -> str:
     if len(text) > NOTE_LIMIT:
         raise BadInput(f"a note of {len(text):,} characters", f"at most {NOTE_LIMIT:,}", "shorten it")
+    if any(0xD800 <= ord(character) <= 0xDFFF or character == "\0" for character in text):
+        raise BadInput("a note with half a character in it", "text", "type it again")
     return text

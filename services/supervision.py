@@ -45,6 +45,7 @@ CANCEL_S = 15.0
 
 GRACE_S = 5.0
 LOG_LIMIT_BYTES = 4 * 2**20
+_OUTPUTS = (1, 2)
 
 
 def sweep(store: Store, grace_s: float = GRACE_S) -> tuple[str, ...]:
@@ -173,11 +174,11 @@ class Heart:
 def _cap_output() -> None:
     if RUN_VARIABLE not in os.environ:
         return
-    for descriptor in (1, 2):
+    for descriptor in _OUTPUTS:
         try:
             found = os.fstat(descriptor)
         except OSError:
             continue
         if stat.S_ISREG(found.st_mode) and found.st_size > LOG_LIMIT_BYTES:
             os.ftruncate(descriptor, 0)
-            os.write(descriptor, b"(what came before was cut: the log had grown over 4 MiB)\n")
+            os.write(descriptor, b"(what came before was cut: the log had grown too long)\n")

@@ -161,8 +161,8 @@ def test_a_state_that_does_not_exist_is_refused(store: Store, add_run: Add, call
 @pytest.mark.parametrize("change", [
     "UPDATE runs SET state = 'asleep'", "UPDATE runs SET state = 'done'", "UPDATE runs SET finished_at = 'now'",
     "UPDATE runs SET process_pid = 5", "UPDATE outcomes SET trusted = 1, ok = 0", "UPDATE outcomes SET run_id = 'x'",
-    ("INSERT INTO outcomes SELECT 99, run_id, sequence, 'other', probe_key, subject, runtime, device_uuid, ok, trusted, taken_at, "
-     "outcome FROM outcomes"),
+    ("INSERT INTO outcomes SELECT 99, run_id, sequence, 'other', probe_key, subject, runtime, device_uuid, ok, trusted, "
+     "taken_at, outcome FROM outcomes"),
 ])
 def test_the_database_itself_refuses_what_must_not_be(store: Store, add_run: Add, change: str) -> None:
     run = add_run()
