@@ -12,7 +12,7 @@ from reports.describe import describe
 
 
 def chart(run: Run, name: str) -> None:
-    """Draw one chart of a finished run, with its description for people who cannot see it.
+    """Draw one chart of a finished run; its specification carries a description for people who cannot see it.
 
     Args:
         run: a run that has ended, or an answer that was not stored.
@@ -24,7 +24,7 @@ def chart(run: Run, name: str) -> None:
     if spec is None:
         st.caption(plain(description, 600))
     else:
-        st.vega_lite_chart(spec=spec, theme=None, width="stretch", alt=description, key=f"chart:{name}")
+        st.vega_lite_chart(spec=spec, theme=None, width="stretch", key=f"chart:{name}")
 
 
 @st.cache_data(max_entries=256, show_spinner=False)

@@ -52,7 +52,7 @@ def _reasons(run: Run) -> None:
     for row in rows:
         with st.container(border=True, gap="xsmall"):
             st.markdown(f"**{plain(row.effect.capitalize())}** · {plain(row.applies_to)}")
-            st.markdown(plain(row.reason[:1].upper() + row.reason[1:], 600))
+            st.markdown(plain(row.reason, 600))
             source = f"[{plain(row.source, 120)}](<{row.href}>)" if row.href else plain(row.source, 200)
             st.markdown(f":small[Source: {source}, as of {plain(row.as_of)} · rule {plain(row.rule)}, flag {plain(row.flag)}]")
     if not rows:
