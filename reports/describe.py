@@ -32,7 +32,8 @@ def _candidates(advice: Recommendation) -> str:
     if not advice.ranked:
         return "No candidate has a step time."
     first, last = advice.ranked[0], advice.ranked[-1]
-    text = f"Step time of {len(advice.ranked)} candidates with 80 % bands. First: {first.candidate.label}, {figure(first.step_time_s).full}."
+    text = f"Step time of {len(advice.ranked)} candidates with 80 % bands."
+    text += f" First: {first.candidate.label}, {figure(first.step_time_s).full}."
     if len(advice.ranked) > 1:
         text += f" Last: {last.candidate.label}, {figure(last.step_time_s).full}."
     if advice.unranked:
@@ -63,7 +64,8 @@ def _roofline(run: Run) -> str:
     if device is None:
         return "Nothing was measured, so there is no roofline."
     roof, points = roof_of(run, device), points_of(run, device)
-    text = f"Roofline of {device.id}: {write.count(roof.flop_per_s, 'FLOP/s')} and {write.count(roof.bytes_per_s, 'B/s')} ({roof.tier})."
+    limits = f"{write.count(roof.flop_per_s, 'FLOP/s')} and {write.count(roof.bytes_per_s, 'B/s')}"
+    text = f"Roofline of {device.id}: {limits} ({roof.tier})."
     if points:
         best = max(points, key=lambda point: point.flop_per_s)
         text += f" Fastest block: {best.block} in {best.runtime}, {write.count(best.flop_per_s, 'FLOP/s')}."

@@ -8,9 +8,10 @@ import shlex
 from dataclasses import dataclass
 
 from core import format as write
+from core.advice import Estimate
 from core.codec import parse_json
 from core.errors import BadInput
-from core.probe import Measurement, Probe, ProbeFailure
+from core.probe import Measurement, ProbeFailure
 from core.quantity import TIERS
 from core.run import Run
 from core.statistics import iqr
@@ -59,7 +60,6 @@ class MeasurementRow:
     """One measurement: what, where, and the statistics of its raw samples."""
 
     subject: str
-    sizes: str
     runtime: str
     device: str
     median: str
@@ -70,6 +70,19 @@ class MeasurementRow:
     memory: str
     warnings: tuple[str, ...]
     trusted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRow:
+    """One block of the workload; parameters and FLOPs are of one repeat."""
+
+    name: str
+    kind: str
+    sizes: str
+    repeats: str
+    parameters: str
+    flop_forward: str
+    flop_backward: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +108,27 @@ def reason_rows(run: Run) -> tuple[ReasonRow, ...]:
     order = {"penalise": 0, "warn": 1, "suggest": 2}
     verdicts = [v for v in run.recommendation.verdicts if v.effect in order] if run.recommendation else []
     return tuple(
-        ReasonRow(v.effect, _applies_to(v.runtime, v.accelerator), v.reason + (f" (x {write.three_digits(v.factor)})" if v.factor != 1 else ""),
-                  v.source, https_only(v.source), v.as_of, v.flag, v.rule)
-        for v in sorted(verdicts, key=lambda v: order[v.effect]))
+        ReasonRow(
+            v.effect,
+            _applies_to(v.runtime, v.accelerator),
+            v.reason + (f" (x {write.three_digits(v.factor)})" if v.factor != 1 else ""),
+            v.source,
+            https_only(v.source),
+            v.as_of,
+            v.flag,
+            v.rule,
+        )
+        for v in sorted(verdicts, key=lambda v: order[v.effect])
+    )
 
 
 def excluded_rows(run: Run) -> tuple[ReasonRow, ...]:
     """Return what was excluded and why."""
     excluded = run.recommendation.excluded if run.recommendation else ()
-    return tuple(ReasonRow("exclude", _applies_to(e.runtime, e.accelerator), e.reason, e.source, https_only(e.source), "", e.flag, e.rule)
-                 for e in excluded)
+    return tuple(
+        ReasonRow("exclude", _applies_to(e.runtime, e.accelerator), e.reason, e.source, https_only(e.source), "", e.flag, e.rule)
+        for e in excluded
+    )
 
 
 def gap_rows(run: Run) -> tuple[GapRow, ...]:
@@ -124,14 +148,26 @@ def gap_rows(run: Run) -> tuple[GapRow, ...]:
 def flip_rows(run: Run) -> tuple[tuple[str, str, str, str], ...]:
     """Return the smallest changes that change the choice, as (what, now, changes at, then choose)."""
     flips = run.recommendation.flips if run.recommendation else ()
-    return tuple((flip.what, f"{_amount(flip.now)} {flip.unit}", f"{_amount(flip.at)} {flip.unit}", flip.winner) for flip in flips)
+    return tuple(
+        (flip.what, f"{_amount(flip.now)} {flip.unit}", f"{_amount(flip.at)} {flip.unit}", flip.winner) for flip in flips
+    )
 
 
 def failure_rows(run: Run) -> tuple[FailureRow, ...]:
     """Return the probes that were not answered."""
-    return tuple(FailureRow(o.probe.label, o.probe.runtime, o.probe.device, o.stage, o.error,
-                            UNKNOWN if o.exit_code is None else str(o.exit_code), o.stderr_tail)
-                 for o in run.outcomes if isinstance(o, ProbeFailure))
+    return tuple(
+        FailureRow(
+            o.probe.label,
+            o.probe.runtime,
+            o.probe.device,
+            o.stage,
+            o.error,
+            UNKNOWN if o.exit_code is None else str(o.exit_code),
+            o.stderr_tail,
+        )
+        for o in run.outcomes
+        if isinstance(o, ProbeFailure)
+    )
 
 
 def measurement_rows(run: Run) -> tuple[MeasurementRow, ...]:
@@ -144,34 +180,66 @@ def workload_facts(run: Run) -> tuple[tuple[str, str], ...]:
     work = run.workload
     blocks = ", ".join(block.name if block.repeats == 1 else f"{block.repeats} x {block.name}" for block in work.blocks)
     facts = [
-        ("task", work.task), ("blocks", blocks or UNKNOWN), ("parameters", f"{work.parameter_count:,}"), ("batch", f"{work.batch:,}"),
-        ("length", f"{work.length:,}" if work.length else UNKNOWN), (f"{work.unit} in a step", f"{work.units_per_step:,.0f}"),
-        ("type", work.dtype), ("optimizer", work.optimizer), ("FLOPs forward", write.count(work.flop_forward, "FLOP")),
+        ("task", work.task),
+        ("blocks", blocks or UNKNOWN),
+        ("parameters", f"{work.parameter_count:,}"),
+        ("batch", f"{work.batch:,}"),
+        ("length", f"{work.length:,}" if work.length else UNKNOWN),
+        (f"{work.unit} in a step", f"{work.units_per_step:,.0f}"),
+        ("type", work.dtype),
+        ("optimizer", work.optimizer),
+        ("FLOPs forward", write.count(work.flop_forward, "FLOP")),
         ("FLOPs in a step", write.count(work.flop_per_step, "FLOP")),
         ("activations kept", write.memory(work.activation_bytes) if work.trains else UNKNOWN),
         ("total", f"{work.total_steps:,.0f} steps" if work.total_steps is not None else "not given"),
-        ("objective", run.options.objective or work.objective), ("source", work.source or UNKNOWN),
+        ("objective", run.options.objective or work.objective),
+        ("source", work.source or UNKNOWN),
     ]
     return tuple(facts)
 
 
+def block_rows(run: Run) -> tuple[BlockRow, ...]:
+    """Return the blocks of the workload in the order of the model."""
+    return tuple(
+        BlockRow(
+            b.name,
+            b.kind,
+            " ".join(f"{name}={value}" for name, value in b.sizes),
+            str(b.repeats),
+            f"{b.parameter_count:,}",
+            write.count(b.flop_forward, "FLOP"),
+            write.count(b.flop_backward, "FLOP"),
+        )
+        for b in run.workload.blocks
+    )
+
+
 def device_facts(run: Run) -> tuple[tuple[str, str], ...]:
     """Return the attached devices as (id, what it is)."""
-    return tuple((d.id, ", ".join([d.name, write.memory(d.memory_bytes), *([f"{d.cores} cores"] if d.cores else []), *d.detail]))
-                 for d in run.devices)
+    return tuple(
+        (d.id, ", ".join([d.name, write.memory(d.memory_bytes), *([f"{d.cores} cores"] if d.cores else []), *d.detail]))
+        for d in run.devices
+    )
 
 
 def run_facts(run: Run) -> tuple[tuple[str, str], ...]:
     """Return what identifies the run as (name, value)."""
     failed = sum(isinstance(o, ProbeFailure) for o in run.outcomes)
-    return (("run", run.id), ("asked at", run.created_at), ("finished at", run.finished_at or UNKNOWN), ("state", run.state),
-            ("asked by", run.owner or UNKNOWN), ("host", run.host or UNKNOWN), ("note", run.note or UNKNOWN),
-            ("probes", f"{len(run.outcomes) - failed} answered, {failed} failed"))
+    return (
+        ("run", run.id),
+        ("asked at", run.created_at),
+        ("finished at", run.finished_at or UNKNOWN),
+        ("state", run.state),
+        ("asked by", run.owner or UNKNOWN),
+        ("host", run.host or UNKNOWN),
+        ("note", run.note or UNKNOWN),
+        ("probes", f"{len(run.outcomes) - failed} answered, {failed} failed"),
+    )
 
 
 def actual_rows(run: Run) -> tuple[ActualRow, ...]:
     """Return what really happened beside what was said."""
-    estimates = {}
+    estimates: dict[tuple[str, str], Estimate] = {}
     if run.recommendation:
         for estimate in run.recommendation.ranked:
             for pool in estimate.candidate.pools:
@@ -182,8 +250,16 @@ def actual_rows(run: Run) -> tuple[ActualRow, ...]:
         said = estimate.step_time_s if estimate else None
         error = f"{100 * (actual.step_time_s / said.mid - 1):+.1f} %" if said and said.mid else UNKNOWN
         inside = UNKNOWN if said is None else "yes" if said.low <= actual.step_time_s <= said.high else "no"
-        rows.append(ActualRow(f"{actual.runtime} on {actual.accelerator}", write.seconds(actual.step_time_s), write.band(said), error, inside,
-                              actual.note))
+        rows.append(
+            ActualRow(
+                f"{actual.runtime} on {actual.accelerator}",
+                write.seconds(actual.step_time_s),
+                write.band(said),
+                error,
+                inside,
+                actual.note,
+            )
+        )
     return tuple(rows)
 
 
@@ -199,8 +275,19 @@ def command(run: Run, file: str = "workload.json") -> str:
         file: where the document of the run was saved.
     """
     options = run.options
-    words = ["./tandem", "advise", file, "--objective", options.objective or run.workload.objective, "--pools", options.pools,
-             "--probe", options.probe, "--budget-s", f"{options.budget_s:g}"]
+    words = [
+        "./tandem",
+        "advise",
+        file,
+        "--objective",
+        options.objective or run.workload.objective,
+        "--pools",
+        options.pools,
+        "--probe",
+        options.probe,
+        "--budget-s",
+        f"{options.budget_s:g}",
+    ]
     return shlex.join(words)
 
 
@@ -212,17 +299,22 @@ def document_text(run: Run) -> str:
         return run.document
 
 
-def sizes_text(probe: Probe) -> str:
-    """Return the sizes of a probe: `batch=16 length=128 ...`."""
-    return " ".join(f"{name}={value}" for name, value in probe.sizes)
-
-
 def _measurement_row(outcome: Measurement) -> MeasurementRow:
     samples = outcome.samples_s
     probe = outcome.probe
-    return MeasurementRow(f"{probe.subject} {probe.dtype} {probe.mode}", sizes_text(probe), probe.runtime, probe.device,
-                          write.seconds(outcome.median_s), write.seconds(iqr(samples)), len(samples), outcome.method,
-                          write.seconds(outcome.compile_s), write.memory(outcome.peak_memory_bytes), outcome.warnings, outcome.trusted)
+    return MeasurementRow(
+        probe.label,
+        probe.runtime,
+        probe.device,
+        write.seconds(outcome.median_s),
+        write.seconds(iqr(samples)),
+        len(samples),
+        outcome.method,
+        write.seconds(outcome.compile_s),
+        write.memory(outcome.peak_memory_bytes),
+        outcome.warnings,
+        outcome.trusted,
+    )
 
 
 def _applies_to(runtime: str, accelerator: str) -> str:

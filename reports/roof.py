@@ -63,10 +63,20 @@ MEMORY_BOUND = 1.0
 
 def roof_of(run: Run, device: Device) -> Roof:
     """Return the measured roof of a device, else that of its data sheet, else one that knows nothing."""
-    kernels = [o for o in run.outcomes if isinstance(o, Measurement) and o.trusted and o.probe.family == "kernel"
-               and o.probe.device == device.id and o.median_s > 0]
-    arithmetic = [o.flop / o.median_s for o in kernels
-                  if o.probe.dtype == run.workload.dtype and o.flop > MEMORY_BOUND * max(o.traffic_bytes, 1)]
+    kernels = [
+        o
+        for o in run.outcomes
+        if isinstance(o, Measurement)
+        and o.trusted
+        and o.probe.family == "kernel"
+        and o.probe.device == device.id
+        and o.median_s > 0
+    ]
+    arithmetic = [
+        o.flop / o.median_s
+        for o in kernels
+        if o.probe.dtype == run.workload.dtype and o.flop > MEMORY_BOUND * max(o.traffic_bytes, 1)
+    ]
     sweeps = [o for o in kernels if o.traffic_bytes > 0 and o.flop <= MEMORY_BOUND * o.traffic_bytes]
     beyond_cache = [o for o in sweeps if device.cache_bytes is None or o.traffic_bytes > 2 * device.cache_bytes]
     traffic = [o.traffic_bytes / o.median_s for o in beyond_cache or sweeps]
@@ -91,8 +101,11 @@ def points_of(run: Run, device: Device) -> tuple[Point, ...]:
         block = blocks.get((outcome.probe.subject, outcome.probe.sizes))
         traffic = 0 if block is None else _traffic(block, outcome.probe.mode == "train")
         if block is not None and traffic and outcome.flop and outcome.median_s > 0 and outcome.trusted:
-            points.append(Point(block.name, outcome.probe.runtime, outcome.flop / traffic, outcome.flop / outcome.median_s,
-                                outcome.median_s))
+            points.append(
+                Point(
+                    block.name, outcome.probe.runtime, outcome.flop / traffic, outcome.flop / outcome.median_s, outcome.median_s
+                )
+            )
     return tuple(points)
 
 

@@ -50,7 +50,8 @@ class CandidateRow:
         label: names it: `jax on 16 x tpu-v6e`.
         where: its pools.
         plan: how the work is divided, in words.
-        memory: of one chip; `memory_text` says it with the capacity.
+        memory: of one chip.
+        capacity: `of 29.8 GiB`, empty when unknown; `memory_text` says both in one.
         fits: `fits`, `does not fit` or `unknown`.
         tier: of its step time; empty when unknown.
         missing: what is not known.
@@ -66,6 +67,7 @@ class CandidateRow:
     throughput: Figure
     memory: Figure
     memory_text: str
+    capacity: str
     capacity_bytes: float | None
     fits: str
     compile: Figure
@@ -130,8 +132,14 @@ def figure(quantity: Quantity | None, written: Callable[[float], str] = write.se
 
 def plan_text(plan: Plan) -> str:
     """Return how the work is divided, in words: `data 16`, `fsdp 4 x tensor 2, remat`; `one chip` when it is not."""
-    degrees = (("data", plan.data), ("fsdp", plan.fsdp), ("tensor", plan.tensor), ("pipeline", plan.pipeline), ("expert", plan.expert),
-               ("context", plan.context))
+    degrees = (
+        ("data", plan.data),
+        ("fsdp", plan.fsdp),
+        ("tensor", plan.tensor),
+        ("pipeline", plan.pipeline),
+        ("expert", plan.expert),
+        ("context", plan.context),
+    )
     parts = [" x ".join(f"{name} {degree}" for name, degree in degrees if degree > 1) or "one chip"]
     if plan.micro_batch is not None:
         parts.append(f"micro-batch {plan.micro_batch}")
@@ -169,10 +177,21 @@ def headline(run: Run) -> Headline:
     objective = advice.objective if advice else run.options.objective or work.objective
     subtitle = f"{work.task} · {sizes} · {work.dtype} · ranked for {objective}"
     if advice is None:
-        return Headline(work.name, subtitle, f"There is no advice: this run is {run.state}.", run.error or "It has not come to its advice.",
-                        f"{len(run.outcomes)} probes were answered and are kept.", "", None, run.state, run.error)
+        return Headline(
+            work.name,
+            subtitle,
+            f"There is no advice: this run is {run.state}.",
+            run.error or "It has not come to its advice.",
+            f"{len(run.outcomes)} probes were answered and are kept.",
+            "",
+            None,
+            run.state,
+            run.error,
+        )
     best = next((row for row in candidate_rows(run) if row.mark == "✔"), None)
-    return Headline(work.name, subtitle, advice.sentence, advice.why, advice.rests_on, sure_text(advice), best, run.state, run.error)
+    return Headline(
+        work.name, subtitle, advice.sentence, advice.why, advice.rests_on, sure_text(advice), best, run.state, run.error
+    )
 
 
 def sure_text(advice: Recommendation) -> str:
@@ -183,7 +202,9 @@ def sure_text(advice: Recommendation) -> str:
         return "How sure this is, is not known."
     chosen = f"{write.percent(advice.confidence.p_best)} likely to be the best of {len(advice.ranked)}"
     regret = f"choosing it is expected to cost {write.percent(advice.confidence.expected_regret)} against the true best"
-    return f"{chosen[0].upper()}{chosen[1:]}; {regret}." + (f" Too close to call: {', '.join(advice.equal)}." if advice.equal else "")
+    return f"{chosen[0].upper()}{chosen[1:]}; {regret}." + (
+        f" Too close to call: {', '.join(advice.equal)}." if advice.equal else ""
+    )
 
 
 def side_by_side(run: Run) -> tuple[SideColumn, ...]:
@@ -207,8 +228,16 @@ def share_rows(estimate: Estimate) -> tuple[ShareRow, ...]:
     """Return where the step time of one candidate goes, longest first."""
     whole = sum(share.seconds.mid for share in estimate.breakdown)
     ordered = sorted(estimate.breakdown, key=lambda share: -share.seconds.mid)
-    return tuple(ShareRow(estimate.candidate.label, share.term, share.block, figure(share.seconds),
-                          write.percent(share.seconds.mid / whole if whole else None)) for share in ordered)
+    return tuple(
+        ShareRow(
+            estimate.candidate.label,
+            share.term,
+            share.block,
+            figure(share.seconds),
+            write.percent(share.seconds.mid / whole if whole else None),
+        )
+        for share in ordered
+    )
 
 
 def memory_rows(estimate: Estimate) -> tuple[tuple[str, str], ...]:
@@ -229,13 +258,24 @@ def _only(estimate: Estimate, kind: str) -> bool:
 def _candidate_row(workload: Workload, advice: Recommendation, estimate: Estimate, rank: int | None) -> CandidateRow:
     candidate = estimate.candidate
     memory = figure(estimate.memory_bytes_per_chip, write.memory)
-    capacity = "" if estimate.capacity_bytes is None else f" of {write.memory(estimate.capacity_bytes)}"
+    capacity = "" if estimate.capacity_bytes is None else f"of {write.memory(estimate.capacity_bytes)}"
     return CandidateRow(
-        rank=rank, mark=mark_of(advice, estimate), label=candidate.label, runtime=candidate.runtime,
-        where=candidate.label[len(candidate.runtime) + len(" on "):], plan=plan_text(candidate.plan),
-        step_time=figure(estimate.step_time_s), throughput=figure(estimate.throughput, throughput_writer(workload)),
-        memory=memory, memory_text=memory.text + capacity, capacity_bytes=estimate.capacity_bytes,
+        rank=rank,
+        mark=mark_of(advice, estimate),
+        label=candidate.label,
+        runtime=candidate.runtime,
+        where=candidate.label[len(candidate.runtime) + len(" on ") :],
+        plan=plan_text(candidate.plan),
+        step_time=figure(estimate.step_time_s),
+        throughput=figure(estimate.throughput, throughput_writer(workload)),
+        memory=memory,
+        memory_text=f"{memory.text} {capacity}".strip(),
+        capacity=capacity,
+        capacity_bytes=estimate.capacity_bytes,
         fits={True: "fits", False: "does not fit", None: "unknown"}[estimate.fits],
-        compile=figure(estimate.compile_s), cost=figure(estimate.cost_usd, write.usd), energy=figure(estimate.energy_j, write.energy),
-        tier=estimate.step_time_s.tier if estimate.step_time_s else "", missing=estimate.missing,
+        compile=figure(estimate.compile_s),
+        cost=figure(estimate.cost_usd, write.usd),
+        energy=figure(estimate.energy_j, write.energy),
+        tier=estimate.step_time_s.tier if estimate.step_time_s else "",
+        missing=estimate.missing,
     )

@@ -4,7 +4,18 @@ import altair as alt
 
 from core.advice import BREAKDOWN_TERMS, Estimate, Recommendation
 from reports.charts.frame import (
-    BAR_DOWN, BAR_HEIGHT, ROW_HEIGHT, SECONDS_LABEL, Layered, Row, cut, finish, legend, row_axis, row_names, tooltips,
+    BAR_DOWN,
+    BAR_HEIGHT,
+    ROW_HEIGHT,
+    SECONDS_LABEL,
+    Layered,
+    Row,
+    cut,
+    finish,
+    legend,
+    row_axis,
+    row_names,
+    tooltips,
 )
 from reports.describe import describe
 from reports.theme import Theme, shades, theme_named
@@ -38,7 +49,9 @@ def breakdown(recommendation: Recommendation | None, theme: str = "light", limit
     subtitle = f"{'seconds' if in_seconds else 'share'} of a step by term and block"
     if len(shown) < len(recommendation.ranked):
         subtitle += f"; the first {len(shown)} of {len(recommendation.ranked)} candidates"
-    return finish(layers, rows, look, "Where the step time goes", subtitle, describe("breakdown", recommendation), alt.Step(ROW_HEIGHT))
+    return finish(
+        layers, rows, look, "Where the step time goes", subtitle, describe("breakdown", recommendation), alt.Step(ROW_HEIGHT)
+    )
 
 
 def _slice_name(term: str, block: str) -> str:
@@ -66,11 +79,22 @@ def _rows(recommendation: Recommendation, index: int, estimate: Estimate, names:
     ordered = sorted(estimate.breakdown, key=lambda share: -share.seconds.mid)
     for place, (share, shown) in enumerate(zip(ordered, share_rows(estimate), strict=True)):
         key = (share.term, share.block) if (share.term, share.block) in names else (share.term, "other")
-        rows.append({
-            "row": index, "candidate": estimate.candidate.label, "strong": mark == "✔", "slice": _slice_name(*key), "order": names.index(key),
-            "mark": "" if place else mark, "name": "" if place else cut(estimate.candidate.label), "value": "" if place else step.text,
-            "seconds": share.seconds.mid, "part": _slice_name(share.term, share.block), "time": shown.time.full, "share": shown.share,
-        })
+        rows.append(
+            {
+                "row": index,
+                "candidate": estimate.candidate.label,
+                "strong": mark == "✔",
+                "slice": _slice_name(*key),
+                "order": names.index(key),
+                "mark": "" if place else mark,
+                "name": "" if place else cut(estimate.candidate.label),
+                "value": "" if place else step.text,
+                "seconds": share.seconds.mid,
+                "part": _slice_name(share.term, share.block),
+                "time": shown.time.full,
+                "share": shown.share,
+            }
+        )
     return rows
 
 
@@ -79,13 +103,26 @@ def _bars(names: list[tuple[str, str]], theme: Theme, in_seconds: bool) -> alt.C
     for term in dict.fromkeys(term for term, _ in names):
         colours += shades(dict(theme.terms).get(term, theme.muted), sum(t == term for t, _ in names), theme.card)
     scale = alt.Scale(domain=[_slice_name(*name) for name in names], range=colours)
-    axis = (alt.Axis(title="step time", labelExpr=SECONDS_LABEL, tickCount=5) if in_seconds
-            else alt.Axis(title="share of the step", format=".0%", tickCount=5))
+    axis = (
+        alt.Axis(title="step time", labelExpr=SECONDS_LABEL, tickCount=5)
+        if in_seconds
+        else alt.Axis(title="share of the step", format=".0%", tickCount=5)
+    )
     tooltip = tooltips(("candidate", "candidate"), ("part", "part"), ("time", "time"), ("share", "share"))
-    return alt.Chart().mark_bar(height=BAR_HEIGHT, yOffset=BAR_DOWN, stroke=theme.card, strokeWidth=1).encode(
-        x=alt.X("seconds", type="quantitative", stack="zero" if in_seconds else "normalize", axis=axis,
-                scale=alt.Scale(nice=False)),
-        y=alt.Y(**row_axis()),
-        color=alt.Color("slice", type="nominal", scale=scale, legend=legend("term: block")),
-        order=alt.Order("order", type="quantitative"), tooltip=tooltip,
+    return (
+        alt.Chart()
+        .mark_bar(height=BAR_HEIGHT, yOffset=BAR_DOWN, stroke=theme.card, strokeWidth=1)
+        .encode(
+            x=alt.X(
+                "seconds",
+                type="quantitative",
+                stack="zero" if in_seconds else "normalize",
+                axis=axis,
+                scale=alt.Scale(nice=False),
+            ),
+            y=alt.Y(**row_axis()),
+            color=alt.Color("slice", type="nominal", scale=scale, legend=legend("term: block")),
+            order=alt.Order("order", type="quantitative"),
+            tooltip=tooltip,
+        )
     )

@@ -5,7 +5,19 @@ import altair as alt
 from core.advice import Recommendation
 from core.quantity import TIERS
 from reports.charts.frame import (
-    MARK_AT, ROW_HEIGHT, SECONDS_LABEL, Layered, Row, cut, finish, legend, log_domain, log_ticks, row_axis, row_names, tooltips,
+    MARK_AT,
+    ROW_HEIGHT,
+    SECONDS_LABEL,
+    Layered,
+    Row,
+    cut,
+    finish,
+    legend,
+    log_domain,
+    log_ticks,
+    row_axis,
+    row_names,
+    tooltips,
 )
 from reports.describe import describe
 from reports.theme import TIER_LOOKS, Theme, theme_named
@@ -29,13 +41,18 @@ def candidates(recommendation: Recommendation | None, theme: str = "light", limi
     rows = _rows(recommendation)
     shown = rows if limit is None else rows[:limit]
     low, high = log_domain([value for row in shown if "mid" in row for value in (row["low"], row["high"])])
-    axis = alt.Axis(title="step time, logarithmic", values=log_ticks(low, high), labelExpr=SECONDS_LABEL, grid=True, labelOverlap="greedy")
+    axis = alt.Axis(
+        title="step time, logarithmic", values=log_ticks(low, high), labelExpr=SECONDS_LABEL, grid=True, labelOverlap="greedy"
+    )
     scale = alt.Scale(type="log", domain=[low, high], nice=False)
     layers = [_chosen(look), *_marks(shown, look, axis, scale), *row_names(look)]
     hidden = len(rows) - len(shown)
     subtitle = "points with 80 % bands, shortest first; overlapping bands are too close to call" + (
-        f"; {hidden} more in the table" if hidden else "")
-    return finish(layers, shown, look, "Step time of each candidate", subtitle, describe("candidates", recommendation), alt.Step(ROW_HEIGHT))
+        f"; {hidden} more in the table" if hidden else ""
+    )
+    return finish(
+        layers, shown, look, "Step time of each candidate", subtitle, describe("candidates", recommendation), alt.Step(ROW_HEIGHT)
+    )
 
 
 def _rows(recommendation: Recommendation) -> list[Row]:
@@ -45,8 +62,16 @@ def _rows(recommendation: Recommendation) -> list[Row]:
         shown = figure(step)
         mark = mark_of(recommendation, estimate)
         label = estimate.candidate.label
-        row: Row = {"row": len(rows), "candidate": label, "mark": mark, "name": cut(label), "strong": mark == "✔", "value": shown.text,
-                    "band": shown.band or UNKNOWN, "tier": shown.tier or "missing"}
+        row: Row = {
+            "row": len(rows),
+            "candidate": label,
+            "mark": mark,
+            "name": cut(label),
+            "strong": mark == "✔",
+            "value": shown.text,
+            "band": shown.band or UNKNOWN,
+            "tier": shown.tier or "missing",
+        }
         if step is not None and step.low > 0:
             row |= {"low": step.low, "mid": step.mid, "high": step.high}
         if step is None:
@@ -56,8 +81,11 @@ def _rows(recommendation: Recommendation) -> list[Row]:
 
 
 def _chosen(theme: Theme) -> alt.Chart:
-    band = alt.Chart().mark_rect(color=theme.tint, cornerRadius=4, aria=False).encode(
-        x=alt.value(-4), x2=alt.value("width"), y=alt.Y(**row_axis()))
+    band = (
+        alt.Chart()
+        .mark_rect(color=theme.tint, cornerRadius=4, aria=False)
+        .encode(x=alt.value(-4), x2=alt.value("width"), y=alt.Y(**row_axis()))
+    )
     return band.transform_filter(alt.datum.strong)
 
 
@@ -70,10 +98,21 @@ def _marks(rows: list[Row], theme: Theme, axis: alt.Axis, scale: alt.Scale) -> l
     y = alt.Y(**row_axis()).bandPosition(MARK_AT)
     x = alt.X("mid", type="quantitative", axis=axis, scale=scale)
     low = alt.X("low", type="quantitative", axis=axis, scale=scale)
-    bands = alt.Chart().mark_rule(strokeWidth=7, strokeCap="round", opacity=0.32).encode(
-        x=low, x2="high", y=y, color=alt.Color("tier", type="nominal", scale=colours, legend=key), tooltip=tooltip)
-    points = alt.Chart().mark_point(filled=True, size=95, opacity=1).encode(
-        x=x, y=y, tooltip=tooltip, color=alt.Color("tier", type="nominal", scale=colours, legend=key),
-        shape=alt.Shape("tier", type="nominal", scale=shapes, legend=key))
+    bands = (
+        alt.Chart()
+        .mark_rule(strokeWidth=7, strokeCap="round", opacity=0.32)
+        .encode(x=low, x2="high", y=y, color=alt.Color("tier", type="nominal", scale=colours, legend=key), tooltip=tooltip)
+    )
+    points = (
+        alt.Chart()
+        .mark_point(filled=True, size=95, opacity=1)
+        .encode(
+            x=x,
+            y=y,
+            tooltip=tooltip,
+            color=alt.Color("tier", type="nominal", scale=colours, legend=key),
+            shape=alt.Shape("tier", type="nominal", scale=shapes, legend=key),
+        )
+    )
     known = "isValid(datum.mid)"
     return [bands.transform_filter(known), points.transform_filter(known)]

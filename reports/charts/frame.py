@@ -15,7 +15,8 @@ BAR_HEIGHT, BAR_DOWN = 13, 8
 """Pixels: of a bar, and how far under the middle of its row it is drawn (bars heed no position in the band)."""
 MARK_WIDTH = 17
 SECONDS_LABEL = (
-    "datum.value == 0 ? '0' : datum.value >= 1 ? format(datum.value, ',.3~f') + ' s' : datum.value >= 1e-3 ? format(datum.value * 1e3, '.3~f') + ' ms'"
+    "datum.value == 0 ? '0' : datum.value >= 1 ? format(datum.value, ',.3~f') + ' s'"
+    " : datum.value >= 1e-3 ? format(datum.value * 1e3, '.3~f') + ' ms'"
     " : datum.value >= 1e-6 ? format(datum.value * 1e6, '.3~f') + ' µs' : format(datum.value * 1e9, '.3~f') + ' ns'"
 )
 SI_LABEL = "replace(format(datum.value, '.3~s'), /([kMGTP])/, ' $1')"
@@ -48,9 +49,11 @@ def row_names(theme: Theme, indent: int = MARK_WIDTH) -> list[alt.Chart]:
         weight: Any = 700 if is_strong else 400
         wanted = "datum.strong" if is_strong else "!datum.strong"
         y = alt.Y(**row_axis()).bandPosition(NAME_AT)
-        for field, at, align in (("mark", 0, "left"), ("name", indent, "left"), ("value", "width", "right")):
-            text = alt.Chart().mark_text(align=align, baseline="middle", fontWeight=weight, aria=False,
-                                         color=theme.primary if is_strong else theme.text)
+        places: tuple[tuple[str, Any, Any], ...] = (("mark", 0, "left"), ("name", indent, "left"), ("value", "width", "right"))
+        for field, at, align in places:
+            text = alt.Chart().mark_text(
+                align=align, baseline="middle", fontWeight=weight, aria=False, color=theme.primary if is_strong else theme.text
+            )
             layers.append(text.encode(x=alt.value(at), y=y, text=alt.Text(field, type="nominal")).transform_filter(wanted))
     return layers
 
@@ -77,11 +80,17 @@ def log_ticks(low: float, high: float) -> list[float]:
     steps = (1, 1.5, 2, 3, 4, 5, 6, 8) if decades < 0.5 else (1, 2, 5) if decades < 2 else (1,)
     every = max(1, ceil(decades / 7))
     exponents = range(floor(log10(low)), ceil(log10(high)) + 1)
-    return [step * 10.0**e for e in exponents for step in steps if low <= step * 10.0**e <= high and (len(steps) > 1 or e % every == 0)]
+    return [
+        step * 10.0**e
+        for e in exponents
+        for step in steps
+        if low <= step * 10.0**e <= high and (len(steps) > 1 or e % every == 0)
+    ]
 
 
-def finish(layers: Sequence[alt.Chart], rows: Sequence[Row], theme: Theme, title: str, subtitle: str, description: str,
-           height: Any) -> Layered:
+def finish(
+    layers: Sequence[alt.Chart], rows: Sequence[Row], theme: Theme, title: str, subtitle: str, description: str, height: Any
+) -> Layered:
     """Return the layers as one finished chart.
 
     Args:
@@ -91,12 +100,17 @@ def finish(layers: Sequence[alt.Chart], rows: Sequence[Row], theme: Theme, title
         description: the text for people who cannot see it.
         height: pixels, or an Altair step.
     """
-    chart = alt.layer(*layers, data=inline(rows)).properties(
-        title=alt.TitleParams(title, subtitle=wrap(subtitle)), width="container", height=height, description=description,
-        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"), padding={"left": 4, "right": 8, "top": 4, "bottom": 4},
+    return alt.layer(
+        *layers,
+        data=inline(rows),
+        config=alt.Config.from_dict(chart_config(theme)),
+        title=alt.TitleParams(title, subtitle=wrap(subtitle)),
+        width="container",
+        height=height,
+        description=description,
+        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+        padding={"left": 4, "right": 8, "top": 4, "bottom": 4},
     )
-    chart.config = alt.Config.from_dict(chart_config(theme))
-    return chart
 
 
 def wrap(text: str, limit: int = 52) -> list[str]:
@@ -109,6 +123,6 @@ def wrap(text: str, limit: int = 52) -> list[str]:
     return lines
 
 
-def cut(text: str, limit: int = 44) -> str:
+def cut(text: str, limit: int = 38) -> str:
     """Return text of at most `limit` characters; a cut is marked."""
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -375,5 +375,6 @@ def outcomes_of(run: Run, runtime: str) -> tuple[Outcome, ...]:
 
 def step_time(run: Run) -> Quantity:
     """Return the step time of the best candidate; the run must have one."""
-    assert run.recommendation is not None and run.recommendation.best is not None
+    assert run.recommendation is not None
+    assert run.recommendation.best is not None
     return run.recommendation.best.step_time_s or exact(0.0, "datasheet")

@@ -1,0 +1,63 @@
+"""The candidates as a table for spreadsheets: raw numbers in SI units beside the text that people read elsewhere.
+
+A spreadsheet runs a cell that starts like a formula, so such cells get an apostrophe in front.
+Source: OWASP, CSV Injection, https://owasp.org/www-community/attacks/CSV_Injection
+"""
+
+import csv
+import io
+
+from core.run import Run
+from reports.view import CandidateRow, Figure, candidate_rows
+
+MEDIA_TYPE = "text/csv; charset=utf-8"
+DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
+FIGURES = ("step_time_s", "throughput_per_s", "memory_bytes_per_chip", "compile_s", "cost_usd", "energy_j")
+HEADER = (
+    "run",
+    "workload",
+    "rank",
+    "chosen",
+    "runtime",
+    "pools",
+    "plan",
+    "step_time",
+    *(f"{name}_{part}" for name in FIGURES for part in ("low", "mid", "high", "tier")),
+    "capacity_bytes",
+    "fits",
+    "missing",
+)
+
+
+def render(run: Run) -> bytes:
+    """Return one line for each candidate, best first, unranked ones last; unknown is an empty cell."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(HEADER)
+    for row in candidate_rows(run):
+        writer.writerow([inert(cell) for cell in (run.id, run.workload.name, *_cells(row))])
+    return out.getvalue().encode("utf-8", "replace")
+
+
+def inert(cell: str) -> str:
+    """Return a cell that no spreadsheet takes for a formula."""
+    return f"'{cell}" if cell.startswith(DANGEROUS) else cell
+
+
+def _cells(row: CandidateRow) -> list[str]:
+    cells = [
+        str(row.rank or ""),
+        "yes" if row.mark == "✔" else "",
+        row.runtime,
+        row.where,
+        row.plan,
+        row.step_time.text if row.step_time.quantity else "",
+    ]
+    for figure in (row.step_time, row.throughput, row.memory, row.compile, row.cost, row.energy):
+        cells += _numbers(figure)
+    return [*cells, "" if row.capacity_bytes is None else repr(row.capacity_bytes), row.fits, "; ".join(row.missing)]
+
+
+def _numbers(figure: Figure) -> list[str]:
+    quantity = figure.quantity
+    return [""] * 4 if quantity is None else [repr(quantity.low), repr(quantity.mid), repr(quantity.high), quantity.tier]
