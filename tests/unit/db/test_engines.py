@@ -149,7 +149,8 @@ def test_a_file_that_is_no_database_gives_one_line_with_a_remedy(
 def test_a_connection_does_not_cross_a_fork(url: str) -> None:
     code = ("import os, sys; from db import Store; s = Store(sys.argv[1]); s.count(); child = os.fork(); "
             "pool = s._engines.reading.pool; before = pool._pool.queue[0].dbapi_connection; s.count(); "
-            "print('child' if child == 0 else 'parent', pool._pool.queue[0].dbapi_connection is before, flush=True); "
+            "same = pool._pool.queue[0].dbapi_connection is before; "
+            "os.write(1, f'{\"parent\" if child else \"child\"} {same}\\n'.encode()); "
             "child and os.waitpid(child, 0)")
     done = subprocess.run([sys.executable, "-c", code, url], cwd=ROOT, capture_output=True, text=True, check=True)
     assert sorted(done.stdout.splitlines()) == ["child False", "parent True"]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import StoreError
 from services import processes
 from services.processes import alive, end, identity, kill_group, kill_marked, marked, send
 
@@ -115,6 +116,41 @@ def test_a_process_that_looks_for_its_own_run_does_not_end_itself(launch: Launch
                    "print(kill_marked(os.environ[RUN_VARIABLE], 0.1))")
     assert child.stdout is not None
     assert child.stdout.readline() == "0\n"
+
+
+@pytest.fixture(params=["no /proc", "no pidfd"])
+def another_system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away what only Linux has."""
+    if request.param == "no /proc":
+        monkeypatch.setattr(processes, "_PROC", Path("/no/such/folder"))
+    monkeypatch.delattr(os, "pidfd_open")
+
+
+@pytest.mark.usefixtures("another_system")
+def test_processes_are_told_apart_and_ended_on_other_systems_too(launch: Launch) -> None:
+    child = launch(WAITS, marked=False)
+    who = identity(child.pid)
+    assert (alive(who), identity(child.pid)) == (True, who)
+    assert alive(replace(who, start_ticks=who.start_ticks - 50)) is False
+    assert kill_group(child.pid, 5) == 1
+    assert child.wait() == -signal.SIGTERM
+    assert alive(who) is False
+    assert send(who, signal.SIGKILL) is False
+    with pytest.raises(ProcessLookupError):
+        identity(child.pid)
+
+
+def test_what_only_linux_can_do_is_left_out_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_PROC", Path("/no/such/folder"))
+    monkeypatch.setattr(processes.ctypes, "CDLL", None)
+    processes.become_subreaper()
+    processes.die_with_parent(os.getppid())
+    assert processes.marked("any") == ()
+
+
+def test_a_kernel_that_refuses_is_told_in_one_line() -> None:
+    with pytest.raises(StoreError, match="prctl"):
+        processes._prctl(12345, 0)
 
 
 def test_ending_what_is_gone_does_nothing() -> None:
