@@ -26,6 +26,12 @@ from db.migrate import migrate
 from db.tables import UNFINISHED_STATES, actuals, outcomes, runs
 
 T = TypeVar("T")
+_SUMMARY = (runs.c.id, runs.c.created_at, runs.c.state, runs.c.name, runs.c.task, runs.c.best, runs.c.step_time_s, runs.c.owner,
+            runs.c.note)
+_PULSE = (runs.c.id, runs.c.state, runs.c.progress, runs.c.error, runs.c.cancel_asked_at_s,
+          runs.c.beat_at_s, runs.c.beat_boot_id, runs.c.beat_monotonic_s, wall_clock().label("now_s"),
+          runs.c.process_host, runs.c.process_boot_id, runs.c.process_pid, runs.c.process_start_ticks)
+"""What a poll reads: never the long texts of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +214,7 @@ class Store:
             NotFound: no such run.
         """
         answered = select(func.count()).where(outcomes.c.run_id == run_id).scalar_subquery().label("answered")
-        row = self._one(run_id, runs, wall_clock().label("now_s"), answered)
+        row = self._one(run_id, *_PULSE, answered)
         cancel_age_s = None if row.cancel_asked_at_s is None else max(0.0, row.now_s - row.cancel_asked_at_s)
         return Pulse(row.state, rows.read_progress(row), rows.read_identity(row), _age_s(row), cancel_age_s,
                      row.answered, row.error)
@@ -228,7 +234,7 @@ class Store:
             task, state, owner: equal to this; None or empty finds all.
             limit, offset: at most this many, after this many.
         """
-        query = (select(runs).where(*_wanted(search, task, state, owner))
+        query = (select(*_SUMMARY).where(*_wanted(search, task, state, owner))
                  .order_by(runs.c.created_at.desc(), runs.c.id).limit(limit).offset(offset))
         return self._all(query, rows.read_summary)
 
@@ -265,7 +271,7 @@ class Store:
 
     def unfinished(self) -> tuple[tuple[str, Identity | None, float], ...]:
         """Return id, process and seconds since the last heartbeat of every run that has not ended, oldest first."""
-        query = (select(runs, wall_clock().label("now_s")).where(runs.c.state.in_(UNFINISHED_STATES)).order_by(runs.c.created_at))
+        query = select(*_PULSE).where(runs.c.state.in_(UNFINISHED_STATES)).order_by(runs.c.created_at)
         return self._all(query, lambda row: (row.id, rows.read_identity(row), _age_s(row)))
 
     def _move(self, run_id: str, state: str, error: str, values: rows.Values) -> bool:
