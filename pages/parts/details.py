@@ -83,9 +83,12 @@ def _measurements(run: Run) -> None:
 
 
 def _facts(run: Run) -> None:
-    for title, rows in (("Workload", facts.workload_facts(run)), ("Devices", facts.device_facts(run)), ("Run", facts.run_facts(run)),
-                        ("Versions", run.versions)):
-        st.markdown(f"##### {title}")
-        st.table({plain(name): plain(value) for name, value in rows}, border="horizontal", hide_header=True)
+    sections = (("Workload", facts.workload_facts(run)), ("Run", facts.run_facts(run)), ("Devices", facts.device_facts(run)),
+                ("Versions", run.versions))
+    with st.grid(2, min_column_width=420, gap="large"):
+        for title, rows in sections:
+            with st.container(gap="small"):
+                st.markdown(f"##### {title}")
+                st.table({plain(name): plain(value) for name, value in rows}, border="horizontal", hide_header=True)
     st.markdown("##### The workload as a file")
     st.code(facts.document_text(run), language="json", wrap_lines=True)

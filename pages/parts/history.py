@@ -16,7 +16,6 @@ from pages.parts.text import STATE_WORDS, age, plain
 from services import runs
 
 ROWS_A_PAGE = 15
-WIDTHS = (4, 1.3, 3, 1.6, 1.3, 0.8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +89,20 @@ def nothing_yet() -> None:
 
 def _line(row: RunSummary, now: datetime) -> None:
     word, icon, color = STATE_WORDS[row.state]
-    with st.container(border=True, gap=None):
-        name, state, best, step, when, menu = st.columns(WIDTHS, vertical_alignment="center", gap="small")
-        with name, st.container(gap=None):
+    step = "" if row.step_time_s is None else f" · {write.seconds(row.step_time_s)} a step"
+    seconds = (now - datetime.fromisoformat(row.created_at)).total_seconds()
+    with st.container(border=True, horizontal=True, vertical_alignment="center", gap="small"):
+        with st.container(gap=None, width=380):
             st.page_link("pages/run.py", label=f"**{plain(row.name or row.id, 60)}**", query_params={"id": row.id})
             st.caption(plain(" · ".join(filter(None, (row.task, row.owner, row.note))), 90))
-        state.badge(word, icon=icon, color=color)
-        best.markdown(plain(row.best or write.MISSING, 80))
-        step.markdown(f"{write.seconds(row.step_time_s)} a step" if row.step_time_s is not None else write.MISSING)
-        seconds = (now - datetime.fromisoformat(row.created_at)).total_seconds()
-        when.caption(plain(age(seconds)))
-        chosen = menu.menu_button("", ("Run again", "Delete"), icon=":material/more_vert:", type="tertiary", key=f"menu:{row.id}",
-                                  help="Run again or delete")
+        with st.container(width=120):
+            st.badge(word, icon=icon, color=color)
+        with st.container(width=330):
+            st.markdown(plain(f"{row.best}{step}" if row.best else "No advice yet" if row.state in ("queued", "running") else "No advice", 100))
+        with st.container(width=90):
+            st.caption(plain(age(seconds)))
+        chosen = st.menu_button("", ("Run again", "Delete"), icon=":material/more_vert:", type="tertiary", key=f"menu:{row.id}",
+                                help="Run again or delete")
         if chosen == "Run again":
             again(row.id)
         elif chosen == "Delete":

@@ -29,10 +29,11 @@ def heading(run: Run) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.title(plain(run.workload.name, 120), anchor=False, width="content")
         st.badge(word, icon=icon, color=color)
-    st.markdown(plain(view.headline(run).subtitle))
     who = f" by {run.owner}" if run.owner else ""
     took = f" · took {_took(run)}" if run.finished_at else ""
-    st.caption(plain(f"{run.created_at.replace('T', ' ')[:16]} UTC{who} on {run.host}{took} · run {run.id}"))
+    with st.container(gap="xxsmall"):
+        st.markdown(plain(view.headline(run).subtitle))
+        st.caption(plain(f"{run.created_at.replace('T', ' ')[:16]} UTC{who} on {run.host}{took} · run {run.id}"))
     if run.note.strip():
         st.text(run.note)
 

@@ -37,7 +37,7 @@ def candidates_table(run: Run) -> None:
         "tier": config.TextColumn("Rests on"),
         "cost": config.NumberColumn(f"Cost, {amount} ($)", format="%.4g"),
         "hourly": config.NumberColumn("Price per hour ($)", format="%.2f", help="Of the whole pool"),
-        "rate": config.NumberColumn(f"{run.workload.unit.capitalize()}/s", format="compact"),
+        "rate": config.NumberColumn(f"{run.workload.unit.capitalize()}/s", format="localized"),
         "memory": config.TextColumn("Memory a chip"),
         "fits": config.TextColumn("Fits"),
         "plan": config.TextColumn("Split"),
@@ -70,12 +70,12 @@ def memory_table(run: Run) -> None:
 def operations_table(workload: Workload) -> None:
     """Draw the operations of each block with their arithmetic and traffic, over a whole step."""
     rows = [{"block": block.name, "op": op.kind, "phase": op.phase, "shape": " x ".join(map(str, op.dims)), "count": op.count * block.repeats,
-             "flop": op.flop * block.repeats, "bytes": (op.bytes_read + op.bytes_written) * block.repeats}
+             "gflop": op.flop * block.repeats / 1e9, "mb": (op.bytes_read + op.bytes_written) * block.repeats / 1e6}
             for block in workload.blocks for op in (*block.ops_forward, *(block.ops_backward if workload.trains else ()))]
     number = st.column_config.NumberColumn
     _table(rows, "Operations of the workload", {
         "block": "Block", "op": "Operation", "phase": "Phase", "shape": "Shape", "count": number("Times a step"),
-        "flop": number("FLOP a step", format="compact"), "bytes": number("Bytes a step", format="compact"),
+        "gflop": number("GFLOP a step", format="%.4g"), "mb": number("MB a step", format="%.4g"),
     })
 
 
@@ -122,10 +122,10 @@ def outcomes_table(outcomes: Sequence[Outcome], height: int | None = None) -> No
     """Draw what was measured, newest first; a probe that failed is a row like any other."""
     number = st.column_config.NumberColumn
     _table([_outcome(outcome) for outcome in reversed(outcomes)], "Measurements, newest first", {
-        "result": "Result", "subject": "What", "runtime": "Framework", "device": "On", "median": number("Median (s)", format="%.4g"),
+        "result": "Result", "runtime": "Framework", "median": number("Median (s)", format="%.4g"),
         "spread": number("Spread (%)", format="%.1f", help="Distance between the quartiles, of the median"),
-        "rate": number("FLOP/s", format="compact"), "compile": number("Compile (s)", format="%.3g"), "n": number("Samples"),
-        "note": st.column_config.TextColumn("Note", width="large"), "taken": "Taken (UTC)",
+        "rate": number("GFLOP/s", format="%.4g"), "compile": number("Compile (s)", format="%.3g"), "subject": "What", "device": "On",
+        "n": number("Samples"), "note": st.column_config.TextColumn("Note", width="large"), "taken": "Taken (UTC)",
     }, height)
 
 
@@ -158,7 +158,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     samples, median = outcome.samples_s, outcome.median_s
     return row | {
         "result": "✔ measured" if outcome.trusted else "▲ doubted", "median": median, "n": len(samples),
-        "spread": 100 * iqr(samples) / median if median > 0 else None, "rate": outcome.flop / median if outcome.flop and median > 0 else None,
+        "spread": 100 * iqr(samples) / median if median > 0 else None, "rate": outcome.flop / median / 1e9 if outcome.flop and median > 0 else None,
         "compile": outcome.compile_s, "note": "; ".join(outcome.warnings) or None,
     }
 
