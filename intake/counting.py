@@ -140,7 +140,11 @@ class Tally:
             self.saved_bytes += 8 * outputs
 
     def cross_entropy(self, rows: int, classes: int) -> None:
-        """Add what training adds to logits: log-probabilities, kept in fp32, the loss and the gradient of the logits."""
+        """Add what training adds to logits: log-probabilities, kept in fp32, the loss and the gradient of the logits.
+
+        That gradient is not saved in the forward pass, but lives while everything that was saved still does, so that it
+        belongs to the peak; it is often the largest tensor of a language model.
+        """
         self.back("softmax", rows, classes)
         self.back("elementwise", rows * classes, 1, 2)
         self.saved_bytes += rows * classes * _LOSS_BYTES

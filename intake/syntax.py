@@ -16,8 +16,10 @@ from intake.wording import fault
 
 MOST_CHARACTERS = 256 * 1024
 MOST_DEPTH = 20
-MOST_NODES = 20_000
+MOST_NODES = 5_000
+MOST_DIGITS = 300
 _SCALARS = (str, int, float, bool, type(None))
+_DIGITS = re.compile(r"\d{100,}")
 _LOOKS_LIKE_JSON = re.compile(r"\s*(\[|\{\s*(\"|\}))")
 
 
@@ -34,6 +36,9 @@ def parse(text: str) -> Mapping[str, object]:
         raise BadInput(
             f"{len(text):,} characters of text", f"at most {MOST_CHARACTERS:,} characters", "give the workload file alone"
         )
+    digits = max((len(found) for found in _DIGITS.findall(text)), default=0)
+    if digits > MOST_DIGITS:
+        raise BadInput(f"a number of {digits:,} digits", f"at most {MOST_DIGITS} digits", "correct that number")
     body = text.removeprefix("\ufeff")
     data = parse_json(body) if _LOOKS_LIKE_JSON.match(body) else _parse_yaml(body)
     _check_plain(data, "document", 0)

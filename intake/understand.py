@@ -43,10 +43,10 @@ DTYPES = tuple(name for name in DTYPE_BYTES if name != "int32")
 TRAINING_DTYPES = tuple(name for name in DTYPES if name.startswith(("fp", "bf", "tf")) and name != "fp4")
 MOST_BYTES = 4 * MOST_CHARACTERS
 MOST_BATCH, MOST_LENGTH, MOST_IMAGE = 10**6, 10**7, 16_384
-MOST_PARAMETERS, MOST_FLOP = 1e14, 1e26
+MOST_PARAMETERS, MOST_FLOP = 1e14, 1e24
 _TRAINING = ("train", "finetune", "rl")
 _GENERATING = ("infer", "serve")
-_PRESET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(:[A-Za-z_-]*)?")
+_PRESET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(:[A-Za-z0-9_-]*)?")
 _PRESET_TASK = {"serve": "infer", "preprocess": "infer", "rl": "train"}
 _TASK_NOTES = {
     "train": "dropout is 0",
@@ -149,9 +149,9 @@ def preset_document(name: str, task: str) -> dict[str, object]:
         NotFound: no such preset.
         BadInput: no such task.
     """
+    known = preset(name)
     if task not in TASKS:
         raise unknown(f"preset {name}", "task", task, TASKS)
-    known = preset(name)
     asked: dict[str, object] = dict(known.tasks[_PRESET_TASK.get(task, task)])
     document: dict[str, object] = {"schema": SCHEMA, "name": f"{known.title}, {task}", "task": task, "model": {"preset": name}}
     return document | asked | {"objective": "time"}
