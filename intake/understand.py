@@ -152,7 +152,7 @@ def preset_document(name: str, task: str) -> dict[str, object]:
     known = preset(name)
     if task not in TASKS:
         raise unknown(f"preset {name}", "task", task, TASKS)
-    asked: dict[str, object] = dict(known.tasks[_PRESET_TASK.get(task, task)])
+    asked: dict[str, object] = dict(_asked(known.tasks, task))
     document: dict[str, object] = {"schema": SCHEMA, "name": f"{known.title}, {task}", "task": task, "model": {"preset": name}}
     return document | asked | {"objective": "time"}
 
@@ -171,8 +171,16 @@ def _understood(document: Mapping[str, object], folder: Path | None) -> Understo
     return Understood(workload, json.dumps(kept, sort_keys=True, separators=(",", ":"), allow_nan=False))
 
 
+def _asked(tasks: Mapping[str, Mapping[str, Size]], task: str) -> Mapping[str, Size]:
+    """Return what a preset's document of a task holds; tasks that it does not list follow the nearest that it does."""
+    asked = tasks.get(task) or tasks.get(_PRESET_TASK.get(task, task), {})
+    if task == "preprocess" and "prompt" in asked:
+        return {key: value for key, value in asked.items() if key not in ("prompt", "output")} | {"length": asked["prompt"]}
+    return asked
+
+
 def _of_family(top: Section, task: str, choice: ModelChoice, assumed: list[str]) -> Workload:
-    defaults = choice.defaults.get(_PRESET_TASK.get(task, task), {})
+    defaults = _asked(choice.defaults, task)
     dtype, optimizer = _arithmetic(top, task, defaults, assumed)
     batch = _size(top, "batch", MOST_BATCH, defaults, assumed)
     shape = _shape(top, task, choice, Shape(batch, dtype), defaults, assumed)

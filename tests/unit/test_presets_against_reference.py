@@ -124,6 +124,7 @@ def gpt2(layers: int, width: int, heads: int, positions: int) -> Callable[[Workl
         )
         ids, mask = tokens(workload, 50257), causal(workload)
         return transformers.GPT2LMHeadModel(config), lambda model: model(ids, labels=ids, attention_mask=mask).loss
+
     return build
 
 
@@ -146,8 +147,10 @@ def llama(workload: Workload) -> Reference:
 
 def bert(workload: Workload) -> Reference:
     ids = tokens(workload, 30522)
-    return (transformers.BertForMaskedLM(transformers.BertConfig(attn_implementation="eager")),
-            lambda model: model(ids, labels=ids).loss)
+    return (
+        transformers.BertForMaskedLM(transformers.BertConfig(attn_implementation="eager")),
+        lambda model: model(ids, labels=ids).loss,
+    )
 
 
 def images(workload: Workload) -> Any:
@@ -161,6 +164,7 @@ def classifier(model: str, config: str, **options: Any) -> Callable[[Workload], 
         pixels, labels = images(workload), torch.zeros(workload.batch, dtype=torch.long)
         made = getattr(transformers, model)(getattr(transformers, config)(num_labels=1000, **options))
         return made, lambda model: model(pixels, labels=labels).loss
+
     return build
 
 
@@ -192,16 +196,35 @@ def segmenter(workload: Workload) -> Reference:
 
 
 REFERENCES: dict[str, Callable[[Workload], Reference]] = {
-    "gpt2-small": gpt2(12, 768, 12, 1024), "gpt2-demo": gpt2(4, 256, 4, 256), "llama-3-8b": llama, "bert-base": bert,
+    "gpt2-small": gpt2(12, 768, 12, 1024),
+    "gpt2-demo": gpt2(4, 256, 4, 256),
+    "llama-3-8b": llama,
+    "bert-base": bert,
     "resnet-50": classifier("ResNetForImageClassification", "ResNetConfig"),
     "mobilenet-v2": classifier("MobileNetV2ForImageClassification", "MobileNetV2Config"),
     "vit-b16": classifier("ViTForImageClassification", "ViTConfig", attn_implementation="eager"),
-    "lstm-lm": language_model, "dlrm-small": recommender, "mlp": perceptron, "unet": segmenter,
+    "lstm-lm": language_model,
+    "dlrm-small": recommender,
+    "mlp": perceptron,
+    "unet": segmenter,
 }
 
 
-def grouped_conv_backward(grad: Any, x: Any, w: Any, _bias: Any, _stride: Any, _padding: Any, _dilation: Any, transposed: bool,
-                          _output_padding: Any, groups: int, mask: Any, out_shape: Any, **_: Any) -> int:
+def grouped_conv_backward(
+    grad: Any,
+    x: Any,
+    w: Any,
+    _bias: Any,
+    _stride: Any,
+    _padding: Any,
+    _dilation: Any,
+    transposed: bool,
+    _output_padding: Any,
+    groups: int,
+    mask: Any,
+    out_shape: Any,
+    **_: Any,
+) -> int:
     """Backward FLOPs of a convolution, twice its forward; torch's own formula counts grouped weight gradients `groups` times."""
     assert groups == 1 or not transposed
     forward = conv_flop_count(x, w, grad, transposed)

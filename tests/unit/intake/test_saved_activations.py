@@ -16,8 +16,17 @@ NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 
 def gpt2(workload: Workload) -> tuple[Any, Callable[[Any], Any]]:
-    config = transformers.GPT2Config(n_layer=4, n_embd=256, n_head=4, n_positions=256, use_cache=False, resid_pdrop=0, embd_pdrop=0,
-                                     attn_pdrop=0, attn_implementation="sdpa")
+    config = transformers.GPT2Config(
+        n_layer=4,
+        n_embd=256,
+        n_head=4,
+        n_positions=256,
+        use_cache=False,
+        resid_pdrop=0,
+        embd_pdrop=0,
+        attn_pdrop=0,
+        attn_implementation="sdpa",
+    )
     ids = torch.randint(50257, (workload.batch, workload.length or 1))
     return transformers.GPT2LMHeadModel(config), lambda model: model(ids, labels=ids).loss
 
@@ -29,8 +38,16 @@ def bert(workload: Workload) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def llama(workload: Workload) -> tuple[Any, Callable[[Any], Any]]:
-    config = transformers.LlamaConfig(hidden_size=256, intermediate_size=1024, num_hidden_layers=4, num_attention_heads=8, use_cache=False,
-                                      num_key_value_heads=2, vocab_size=1000, attn_implementation="sdpa")
+    config = transformers.LlamaConfig(
+        hidden_size=256,
+        intermediate_size=1024,
+        num_hidden_layers=4,
+        num_attention_heads=8,
+        use_cache=False,
+        num_key_value_heads=2,
+        vocab_size=1000,
+        attn_implementation="sdpa",
+    )
     ids = torch.randint(1000, (workload.batch, workload.length or 1))
     return transformers.LlamaForCausalLM(config), lambda model: model(ids, labels=ids).loss
 
@@ -40,6 +57,7 @@ def images(model: str, **options: Any) -> Callable[[Workload], tuple[Any, Callab
         config = getattr(transformers, f"{model}Config")(num_labels=1000, **options)
         pixels, labels = torch.randn(workload.batch, 3, 64, 64), torch.zeros(workload.batch, dtype=torch.long)
         return getattr(transformers, f"{model}ForImageClassification")(config), lambda made: made(pixels, labels=labels).loss
+
     return build
 
 
@@ -48,15 +66,28 @@ def lstm(workload: Workload) -> tuple[Any, Callable[[Any], Any]]:
     return nn.LSTM(64, 64, batch_first=True), lambda model: model(x)[0].sum()
 
 
-LLAMA = {"preset": "llama-3-8b", "layers": 4, "width": 256, "heads": 8, "kv_heads": 2, "head_width": 32, "hidden": 1024, "vocabulary": 1000}
+LLAMA = {
+    "preset": "llama-3-8b",
+    "layers": 4,
+    "width": 256,
+    "heads": 8,
+    "kv_heads": 2,
+    "head_width": 32,
+    "hidden": 1024,
+    "vocabulary": 1000,
+}
 CASES: dict[str, tuple[dict[str, object], dict[str, int], Callable[[Workload], tuple[Any, Callable[[Any], Any]]], float]] = {
     "gpt2": ({"preset": "gpt2-demo"}, {"batch": 2, "length": 64}, gpt2, 0.1),
     "bert": ({"preset": "bert-base", "layers": 2}, {"batch": 1, "length": 64}, bert, 0.1),
     "llama": (LLAMA, {"batch": 2, "length": 64}, llama, 0.3),
     "resnet": ({"preset": "resnet-50"}, {"batch": 2, "image": 64}, images("ResNet"), 0.1),
     "mobilenet": ({"preset": "mobilenet-v2"}, {"batch": 2, "image": 64}, images("MobileNetV2", classifier_dropout_prob=0.0), 0.1),
-    "vit": ({"preset": "vit-b16", "layers": 2}, {"batch": 1, "image": 64}, images("ViT", num_hidden_layers=2, image_size=64,
-                                                                             attn_implementation="sdpa", **NO_DROPOUT), 0.1),
+    "vit": (
+        {"preset": "vit-b16", "layers": 2},
+        {"batch": 1, "image": 64},
+        images("ViT", num_hidden_layers=2, image_size=64, attn_implementation="sdpa", **NO_DROPOUT),
+        0.1,
+    ),
     "lstm": ({"blocks": [{"kind": "lstm_layer", "inputs": 64, "hidden": 64}]}, {"batch": 4, "length": 16}, lstm, 0.5),
 }
 
