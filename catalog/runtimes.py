@@ -26,7 +26,8 @@ class RuntimeSpec:
         framework: `jax`, `torch`, `tensorflow`, `keras`, `mxnet`.
         mode: `jit`, `eager`, `compile`, `graph`, `xla`, `tpu`, or keras' backend.
         title: how it is written for people.
-        distributions: names whose versions are kept with a measurement; those that are not installed are skipped.
+        distributions: what is installed for it in the default CPU environment; versions are kept with a measurement.
+        alternatives: (name out of `distributions`, other distribution that holds the same modules) for builds with an accelerator.
         modules: import names that must all be found for it to start.
         requirements: the file of this repository that installs it.
     """
@@ -36,6 +37,7 @@ class RuntimeSpec:
     mode: str
     title: str
     distributions: tuple[str, ...]
+    alternatives: tuple[tuple[str, str], ...]
     modules: tuple[str, ...]
     requirements: str
 
@@ -61,11 +63,14 @@ class Support:
 @cache
 def runtime_specs() -> Mapping[str, RuntimeSpec]:
     """Return every runtime by its id, in the order of the file."""
-    return MappingProxyType({
-        row["id"]: RuntimeSpec(row["id"], row["framework"], row["mode"], row["title"], tuple(row["distributions"].split()),
-                               tuple(row["modules"].split()), row["requirements"])
-        for row in rows_of("runtimes.csv")
-    })
+    return MappingProxyType({row["id"]: _spec(row) for row in rows_of("runtimes.csv")})
+
+
+def _spec(row: dict[str, str]) -> RuntimeSpec:
+    pairs = (entry.split("=") for entry in row["alternatives"].split())
+    alternatives = tuple((name, other) for name, other in pairs)
+    distributions, modules = tuple(row["distributions"].split()), tuple(row["modules"].split())
+    return RuntimeSpec(row["id"], row["framework"], row["mode"], row["title"], distributions, alternatives, modules, row["requirements"])
 
 
 def family_of(accelerator: Accelerator) -> str:

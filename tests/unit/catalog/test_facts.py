@@ -165,6 +165,7 @@ def test_there_is_a_spec_for_every_runtime_and_no_other() -> None:
     for spec in runtime_specs().values():
         assert spec.distributions
         assert spec.modules
+        assert {name for name, _ in spec.alternatives} <= set(spec.distributions)
         assert spec.title
 
 

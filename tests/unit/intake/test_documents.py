@@ -30,7 +30,8 @@ existing: {framework: pytorch, code: src/, libraries: [flash-attn], custom_kerne
            serial_steps: 0, host_reads_per_step: 1, versions: {cuda: "12.4"}}
 data: {bytes_per_sample: 120000, decode: jpeg, host_vcpus: 32, source_bytes_per_s: 1.0e9}
 targets: {deadline_h: 24, budget_usd: 500, latency_ms: null, requests_per_s: null}
-pools: [{accelerator: tpu-v6e, count: 16}, {accelerator: h100-sxm, count: 8, price_usd_per_h: 2.5}, {accelerator: "cpu:0", count: 1}]
+pools: [{accelerator: tpu-v6e, count: 16}, {accelerator: h100-sxm, count: 8, price_usd_per_h: 2.5},
+        {accelerator: "cpu:0", count: 1}]
 where: {clouds: [gcp, AWS], regions: [], spot: true, own_only: false}
 objective: cost
 """
@@ -285,7 +286,8 @@ def test_an_image_model_from_a_configuration_takes_its_image_size() -> None:
 def test_blocks_can_be_listed_one_by_one() -> None:
     workload = read_text("""
 task: train
-model: {blocks: [{kind: token_ends, width: 64, vocabulary: 100, tied: true}, {kind: lstm_layer, repeats: 2, inputs: 64, hidden: 64, name: recurrent}]}
+model: {blocks: [{kind: token_ends, width: 64, vocabulary: 100, tied: true},
+                 {kind: lstm_layer, repeats: 2, inputs: 64, hidden: 64, name: recurrent}]}
 batch: 8
 length: 16
 """).workload
