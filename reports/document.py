@@ -11,10 +11,7 @@ from core.errors import one_line
 from core.run import Run
 from reports import facts, view
 from reports.roof import device_of, points_of
-from reports.view import CandidateRow, Figure
-
-LONGEST = 1000
-"""Characters of one cell at most."""
+from reports.view import LONGEST, CandidateRow, Figure
 
 
 @dataclass(frozen=True, slots=True)

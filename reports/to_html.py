@@ -24,7 +24,6 @@ MEDIA_TYPE = "text/html; charset=utf-8"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 WIDE, NARROW = 940, 330
 """Pixels of the two drawings of each chart; the browser takes the one that suits its width."""
-MOST_CANDIDATES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ def pictures(run: Run) -> dict[str, Picture]:
     """Return every chart that has something to show, by name; light, because they stand on a white card."""
     advice = run.recommendation
     makers: dict[str, Callable[[], Any]] = {
-        "candidates": lambda: charts.candidates(advice, "light", MOST_CANDIDATES),
+        "candidates": lambda: charts.candidates(advice),
         "breakdown": lambda: charts.breakdown(advice),
         "memory": lambda: charts.memory(advice),
         "roofline": lambda: charts.roofline(run),

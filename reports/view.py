@@ -4,16 +4,19 @@ Pages, HTML, Markdown and CSV all show these rows, so a number reads the same ev
 choosing and writing: figures come from the run, their form from `core.format`. Nothing is escaped here; each format does that.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from core import format as write
 from core.advice import Estimate, Plan, Recommendation
+from core.errors import one_line
 from core.quantity import Quantity
 from core.run import Run
 from core.workload import Workload
 
 UNKNOWN = write.MISSING
+LONGEST = 1000
+"""Characters of one text at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class Headline:
     """What is said first.
 
     Args:
-        title: name of the workload, as typed.
+        title: name of the workload, as typed but printable and on one line.
         subtitle: task, batch and length, dtype and objective.
         sentence, why, rests_on: the three sentences; for a run without advice they say so.
         sure: how sure, one sentence.
@@ -169,6 +172,18 @@ def mark_of(advice: Recommendation, estimate: Estimate) -> str:
     return "≈" if estimate.candidate.label in advice.equal else ""
 
 
+def shortlist(estimates: Sequence[Estimate], limit: int) -> tuple[Estimate, ...]:
+    """Return at most `limit` estimates in their order; up to half of the places are kept for this machine's.
+
+    Without that, what was measured here would vanish from a chart as soon as the catalog offers enough that is faster.
+    """
+    here = [e for e in estimates if all(pool.attached for pool in e.candidate.pools)]
+    elsewhere = [e for e in estimates if e not in here]
+    kept = here[: max(limit // 2, limit - len(elsewhere))]
+    kept += elsewhere[: limit - len(kept)]
+    return tuple(e for e in estimates if e in kept)
+
+
 def headline(run: Run) -> Headline:
     """Return what is said first, for a run in any state."""
     work = run.workload
@@ -177,21 +192,17 @@ def headline(run: Run) -> Headline:
     objective = advice.objective if advice else run.options.objective or work.objective
     subtitle = f"{work.task} · {sizes} · {work.dtype} · ranked for {objective}"
     if advice is None:
-        return Headline(
-            work.name,
-            subtitle,
+        said = (
             f"There is no advice: this run is {run.state}.",
             run.error or "It has not come to its advice.",
-            f"{len(run.outcomes)} probes were answered and are kept.",
+            f"What {len(run.outcomes)} probes gave is kept.",
             "",
-            None,
-            run.state,
-            run.error,
         )
+    else:
+        said = (advice.sentence, advice.why, advice.rests_on, sure_text(advice))
     best = next((row for row in candidate_rows(run) if row.mark == "✔"), None)
-    return Headline(
-        work.name, subtitle, advice.sentence, advice.why, advice.rests_on, sure_text(advice), best, run.state, run.error
-    )
+    sentence, why, rests_on, sure = (one_line(text, LONGEST) for text in said)
+    return Headline(one_line(work.name), subtitle, sentence, why, rests_on, sure, best, run.state, one_line(run.error))
 
 
 def sure_text(advice: Recommendation) -> str:

@@ -1,5 +1,7 @@
 """Where the step time goes: one stacked bar for each of the first candidates, by term and block."""
 
+from collections.abc import Sequence
+
 import altair as alt
 
 from core.advice import BREAKDOWN_TERMS, Estimate, Recommendation
@@ -19,7 +21,7 @@ from reports.charts.frame import (
 )
 from reports.describe import describe
 from reports.theme import Theme, shades, theme_named
-from reports.view import figure, mark_of, share_rows
+from reports.view import figure, mark_of, share_rows, shortlist
 
 MOST_SLICES = 9
 COMPARABLE = 4.0
@@ -32,12 +34,12 @@ def breakdown(recommendation: Recommendation | None, theme: str = "light", limit
     Args:
         recommendation: None or one without breakdowns draws nothing.
         theme: `light` or `dark`.
-        limit: bars at most.
+        limit: bars at most, see `reports.view.shortlist`.
 
     Returns:
         The chart, or None when there is nothing to draw.
     """
-    shown = [e for e in recommendation.ranked if e.breakdown and e.step_time_s][:limit] if recommendation else []
+    shown = shortlist([e for e in recommendation.ranked if e.breakdown and e.step_time_s], limit) if recommendation else ()
     if recommendation is None or not shown:
         return None
     look = theme_named(theme)
@@ -48,7 +50,7 @@ def breakdown(recommendation: Recommendation | None, theme: str = "light", limit
     layers = [_bars(names, look, in_seconds), *row_names(look)]
     subtitle = f"{'seconds' if in_seconds else 'share'} of a step by term and block"
     if len(shown) < len(recommendation.ranked):
-        subtitle += f"; the first {len(shown)} of {len(recommendation.ranked)} candidates"
+        subtitle += f"; {len(shown)} of {len(recommendation.ranked)} candidates"
     return finish(
         layers, rows, look, "Where the step time goes", subtitle, describe("breakdown", recommendation), alt.Step(ROW_HEIGHT)
     )
@@ -58,7 +60,7 @@ def _slice_name(term: str, block: str) -> str:
     return f"{term}: {block}" if block else term
 
 
-def _slices(estimates: list[Estimate]) -> list[tuple[str, str]]:
+def _slices(estimates: Sequence[Estimate]) -> list[tuple[str, str]]:
     """Return (term, block) of each colour, in the order of terms; small blocks of a term share one."""
     weights: dict[tuple[str, str], float] = {}
     for estimate in estimates:

@@ -2,7 +2,7 @@
 
 import altair as alt
 
-from core.advice import Recommendation
+from core.advice import Estimate, Recommendation
 from core.quantity import TIERS
 from reports.charts.frame import (
     MARK_AT,
@@ -21,16 +21,16 @@ from reports.charts.frame import (
 )
 from reports.describe import describe
 from reports.theme import TIER_LOOKS, Theme, theme_named
-from reports.view import UNKNOWN, figure, mark_of
+from reports.view import UNKNOWN, figure, mark_of, shortlist
 
 
-def candidates(recommendation: Recommendation | None, theme: str = "light", limit: int | None = None) -> Layered | None:
+def candidates(recommendation: Recommendation | None, theme: str = "light", limit: int = 24) -> Layered | None:
     """Draw each candidate's step time with its band, best first; those without one follow, marked as unknown.
 
     Args:
         recommendation: None or an empty one draws nothing.
         theme: `light` or `dark`.
-        limit: rows at most; None draws every candidate.
+        limit: rows at most, see `reports.view.shortlist`.
 
     Returns:
         The chart, or None when no candidate has a step time.
@@ -38,16 +38,19 @@ def candidates(recommendation: Recommendation | None, theme: str = "light", limi
     if recommendation is None or not recommendation.ranked:
         return None
     look = theme_named(theme)
-    rows = _rows(recommendation)
-    shown = rows if limit is None else rows[:limit]
-    low, high = log_domain([value for row in shown if "mid" in row for value in (row["low"], row["high"])])
+    every = recommendation.ranked + recommendation.unranked
+    shown = _rows(recommendation, shortlist(every, limit))
+    known = [value for row in shown if "mid" in row for value in (row["low"], row["high"])]
+    if not known:
+        return None
+    low, high = log_domain(known)
     axis = alt.Axis(
         title="step time, logarithmic", values=log_ticks(low, high), labelExpr=SECONDS_LABEL, grid=True, labelOverlap="greedy"
     )
     scale = alt.Scale(type="log", domain=[low, high], nice=False)
     layers = [_chosen(look), *_marks(shown, look, axis, scale), *row_names(look)]
-    hidden = len(rows) - len(shown)
-    subtitle = "points with 80 % bands, shortest first; overlapping bands are too close to call" + (
+    hidden = len(every) - len(shown)
+    subtitle = "points with 80 % bands, best first; overlapping bands are too close to call" + (
         f"; {hidden} more in the table" if hidden else ""
     )
     return finish(
@@ -55,9 +58,9 @@ def candidates(recommendation: Recommendation | None, theme: str = "light", limi
     )
 
 
-def _rows(recommendation: Recommendation) -> list[Row]:
+def _rows(recommendation: Recommendation, estimates: tuple[Estimate, ...]) -> list[Row]:
     rows: list[Row] = []
-    for estimate in recommendation.ranked + recommendation.unranked:
+    for estimate in estimates:
         step = estimate.step_time_s
         shown = figure(step)
         mark = mark_of(recommendation, estimate)

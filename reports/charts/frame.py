@@ -100,8 +100,8 @@ def finish(
         description: the text for people who cannot see it.
         height: pixels, or an Altair step.
     """
-    return alt.layer(
-        *layers,
+    return alt.LayerChart(
+        layer=list(layers),
         data=inline(rows),
         config=alt.Config.from_dict(chart_config(theme)),
         title=alt.TitleParams(title, subtitle=wrap(subtitle)),

@@ -19,7 +19,7 @@ from reports.charts.frame import (
 )
 from reports.describe import describe
 from reports.theme import Theme, theme_named
-from reports.view import mark_of
+from reports.view import mark_of, shortlist
 
 
 def memory(recommendation: Recommendation | None, theme: str = "light", limit: int = 8) -> Layered | None:
@@ -33,7 +33,7 @@ def memory(recommendation: Recommendation | None, theme: str = "light", limit: i
     Returns:
         The chart, or None when no candidate has both parts and a capacity.
     """
-    groups = _groups(recommendation)[:limit] if recommendation else []
+    groups = _groups(recommendation, limit) if recommendation else []
     if recommendation is None or not groups:
         return None
     look = theme_named(theme)
@@ -52,14 +52,15 @@ def memory(recommendation: Recommendation | None, theme: str = "light", limit: i
     )
 
 
-def _groups(recommendation: Recommendation) -> list[list[Estimate]]:
+def _groups(recommendation: Recommendation, limit: int) -> list[list[Estimate]]:
     """Return candidates grouped by equal need on equal pools, in rank order."""
     groups: dict[object, list[Estimate]] = {}
     for estimate in recommendation.ranked + recommendation.unranked:
         if estimate.memory_parts and estimate.capacity_bytes:
             key = (estimate.candidate.pools, estimate.candidate.plan, estimate.memory_parts, estimate.capacity_bytes)
             groups.setdefault(key, []).append(estimate)
-    return list(groups.values())
+    shown = shortlist([group[0] for group in groups.values()], limit)
+    return [group for group in groups.values() if group[0] in shown]
 
 
 def _rows(recommendation: Recommendation, index: int, group: list[Estimate], names: list[str]) -> list[Row]:

@@ -114,11 +114,11 @@ def sample_workload(name: str = NAME) -> Workload:
         (layer, ends),
         BATCH,
         "tokens",
-        TOKENS,
+        float(TOKENS),
         "fp32",
         "adamw",
         length=LENGTH,
-        total=Total(steps=2000),
+        total=Total(steps=2000.0),
         assumptions=(
             "fp32, as the preset says",
             "weights and optimizer states stay on the device",

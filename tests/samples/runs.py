@@ -164,7 +164,7 @@ def sample_recommendation(workload: Workload, outcomes: tuple[Outcome, ...]) -> 
         _exclusions(),
         _verdicts(),
         (
-            Flip("chips of tpu-v6e", 16, 8, "chips", "jax on 8 x h100-sxm"),
+            Flip("chips of tpu-v6e", 16.0, 8.0, "chips", "jax on 8 x h100-sxm"),
             Flip("rate between tpu-v6e chips", 3e11, 9e10, "bytes per second", "jax on 8 x h100-sxm"),
         ),
         (
