@@ -49,7 +49,7 @@ def advise(question: Question) -> Recommendation:
 
     Raises:
         NotFound: a pool names an accelerator that the catalog does not have.
-        BrokenRule: a rule file cannot be used.
+        BrokenRuleError: a rule file cannot be used.
     """
     facts: Facts = question.facts or catalog
     draft = _Draft([], [], {}, [], set(), code_of(question.workload))
@@ -125,7 +125,8 @@ def _absent(runtime: Runtime, pool: Pool, known: Answered, draft: _Draft) -> boo
     if runtime.installed or known is not EMPTY:
         return False
     reason = runtime.reason or f"{runtime.id} is not installed here"
-    draft.put_out(Exclusion(runtime.id, pool.accelerator, INSTALLED, "runtime_not_used", reason, "inventory of this machine"))
+    source = "inventory of this machine"
+    draft.put_out(Exclusion(runtime.id, pool.accelerator, INSTALLED, "runtime_not_used", reason, source))
     return True
 
 
@@ -167,9 +168,8 @@ def _keep(question: Question, estimate: Estimate, screening: Screening, draft: _
     if estimate.fits is False and estimate.memory_bytes_per_chip is not None:
         need, have = estimate.memory_bytes_per_chip.mid / 2**30, (estimate.capacity_bytes or 0.0) / 2**30
         reason = f"{pool.count} x {pool.accelerator}: needs {need:.1f} GiB on each chip, which has {have:.1f} GiB"
-        draft.put_out(Exclusion(
-            estimate.candidate.runtime, pool.accelerator, MEMORY, "per_chip_memory", reason, "counted from the sizes of the workload",
-        ))
+        source = "counted from the sizes of the workload"
+        draft.put_out(Exclusion(estimate.candidate.runtime, pool.accelerator, MEMORY, "per_chip_memory", reason, source))
         return None
     missed = misses_target(estimate, question.workload)
     kept = estimate if not missed and screening.penalty == 1 else replace(
@@ -182,13 +182,14 @@ def _keep(question: Question, estimate: Estimate, screening: Screening, draft: _
 def _recommend(question: Question, draft: _Draft, titles: Mapping[str, str]) -> Recommendation:
     contenders, unranked = _contenders(question, draft.estimates)
     order, equal = ranked(contenders)
-    excluded = tuple(sorted(draft.excluded.values(), key=lambda e: (e.accelerator, e.runtime, e.rule, e.reason)))
+    excluded = tuple(sorted(draft.excluded.values(), key=lambda out: (out.accelerator, out.runtime, out.rule, out.reason)))
     verdicts = gathered(draft.verdicts, frozenset(draft.pairs))
     gaps = gaps_of(tuple(draft.readings), order, bool(order))
     if not order:
         sentence, why = nothing_words(excluded, unranked, question.objective)
         rests = f"This rests on the catalog and the outcomes as of {question.today}."
-        return Recommendation(question.objective, None, (), unranked, excluded, verdicts, (), gaps, None, (), sentence, why, rests)
+        told = (sentence, why, rests)
+        return Recommendation(question.objective, None, (), unranked, excluded, verdicts, (), gaps, None, (), *told)
     sure = confidence_of(order, question.seed)
     devices = tuple(sorted(device.id for device in question.devices))
     return Recommendation(

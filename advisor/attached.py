@@ -60,7 +60,8 @@ class Place:
 
 def best_peaks(answered: dict[tuple[str, str], Answered], device: Device, dtype: str) -> Peaks | None:
     """Return the best rates that any runtime reached on a device: what the device can do, whatever runs on it."""
-    found = [peaks for (_, place), known in answered.items() if place == device.id and (peaks := peaks_of(known, dtype, device.kind))]
+    here = (known for (_, place), known in answered.items() if place == device.id)
+    found = [peaks for known in here if (peaks := peaks_of(known, dtype, device.kind)) is not None]
     if not found:
         return None
     fastest = max(found, key=lambda p: (p.matmul.best, p.evidence))
@@ -103,7 +104,8 @@ def _shares(
     slices: list[Share] = []
     for block, time in times:
         if time.seconds is not None:
-            whole = time.seconds.scaled(float(block.repeats), *((f"{block.repeats} x {block.name}",) if block.repeats > 1 else ()))
+            note = (f"{block.repeats} x {block.name}",) if block.repeats > 1 else ()
+            whole = time.seconds.scaled(float(block.repeats), *note)
             slices.extend(_split_block(block.name, whole, work[block.name], peaks or place.best, not place.eager))
     if workload.ops:
         rest = _other_operations(work["other operations"], peaks, not place.eager)
@@ -223,7 +225,8 @@ def _bounds(place: Place) -> tuple[float | None, float | None]:
         return None, None
     if rate is None or memory_rate is None:
         return None, None
-    kept = [w for block in work_of(place.workload, 1 / place.pool.count) for w in block.works if w.family not in ("elementwise", "norm")]
+    works = (work for block in work_of(place.workload, 1 / place.pool.count) for work in block.works)
+    kept = [work for work in works if work.family not in ("elementwise", "norm")]
     terms = (sum(work.flop for work in kept) / rate, sum(work.traffic_bytes for work in kept) / memory_rate)
     return max(terms), sum(terms)
 

@@ -24,7 +24,9 @@ class Beliefs:
         compile_growth: compile time of r equal blocks is that of one times r to this power; compilers here unroll.
         compile_sigma: error of a compile time put together from blocks.
         memory_sigma: error of counted activations and workspace.
-        same_device_correlation: correlation of the errors of two candidates on one kind of chip, by tier.
+        same_device_correlation: correlation of the errors of two candidates on one kind of chip, by tier; two compilers on
+            one chip differ far less than a datasheet differs from the truth.
+        common_correlation: the same for two candidates on different chips: what a workload does to every chip alike.
         power_share: low and high share of the board power limit that a busy chip draws.
         overlap: share of communication that can hide behind computation.
         link_share: share of a link's rate that collectives reach.
@@ -42,7 +44,10 @@ class Beliefs:
     compile_sigma: float = 0.5
     memory_sigma: float = 0.2
     same_device_correlation: tuple[tuple[str, float], ...] = (
-        ("measured", 0.3), ("interpolated", 0.3), ("transferred", 0.3), ("published", 0.6), ("datasheet", 0.6),
+        ("measured", 0.3), ("interpolated", 0.3), ("transferred", 0.3), ("published", 0.9), ("datasheet", 0.9),
+    )
+    common_correlation: tuple[tuple[str, float], ...] = (
+        ("measured", 0.0), ("interpolated", 0.0), ("transferred", 0.0), ("published", 0.3), ("datasheet", 0.3),
     )
     power_share: tuple[float, float] = (0.6, 0.9)
     overlap: float = 0.7
@@ -61,6 +66,10 @@ class Beliefs:
     def shared(self, tier: str) -> float:
         """Return the correlation of errors between candidates of one tier on one kind of chip."""
         return dict(self.same_device_correlation)[tier]
+
+    def common(self, tier: str) -> float:
+        """Return the correlation of errors between candidates of one tier on different chips."""
+        return dict(self.common_correlation)[tier]
 
 
 BELIEFS = Beliefs()
@@ -103,12 +112,12 @@ class ChipHabits:
 
 CHIP_HABITS: dict[str, ChipHabits] = {
     "gpu": ChipHabits(
-        matmul=0.70, attention=0.45, conv=0.50, depthwise=0.05, rnn=0.30, other=0.03, vector_share=0.07,
+        matmul=0.57, attention=0.37, conv=0.42, depthwise=0.05, rnn=0.30, other=0.03, vector_share=0.07,
         memory_share=0.75, lookup_share=0.4, tile_rows=64, tile_columns=64, fill_tiles=60.0,
         launch_s=3e-6, eager_launch_s=8e-6, serial_s=8e-6, hop_s=5e-6, reserve_bytes=0.8 * 2**30,
     ),
     "tpu": ChipHabits(
-        matmul=0.70, attention=0.40, conv=0.45, depthwise=0.015, rnn=0.30, other=0.01, vector_share=0.015,
+        matmul=0.80, attention=0.45, conv=0.45, depthwise=0.015, rnn=0.30, other=0.01, vector_share=0.015,
         memory_share=0.75, lookup_share=0.2, tile_rows=8, tile_columns=128, fill_tiles=2.0,
         launch_s=1e-6, eager_launch_s=20e-6, serial_s=5e-6, hop_s=1e-6, reserve_bytes=0.5 * 2**30,
     ),
@@ -120,12 +129,17 @@ CHIP_HABITS: dict[str, ChipHabits] = {
 }
 CHIP_HABITS["other"] = CHIP_HABITS["gpu"]
 
-VENDOR_MATMUL = {"NVIDIA": 0.70, "AMD": 0.50, "Google": 0.70}
-"""Share of the dense peak of large matmuls by vendor.
+ACHIEVABLE = {
+    "a100-40": 0.87, "a100-80": 0.87, "h100-sxm": 0.80, "h100-pcie": 0.80, "h200": 0.80, "gh200": 0.84,
+    "b200": 0.78, "gb200": 0.73, "b300": 0.78, "gb300": 0.73, "mi300x": 0.51, "mi325x": 0.60, "mi355x": 0.68,
+    "gaudi2": 0.97, "gaudi3": 0.74,
+}
+"""Share of the dense peak that the best matmul reaches; siblings take the figure of their generation.
 
-Source: rule R066 (stas00/ml-engineering, 2026-08-22): maximum achievable A100 .87, H100 .80, B200 .78, MI300X .51, MI355X .68;
-typical shapes stay below the best one, hence the lower mid values.
+Source: rule R066 of the collected rules (stas00/ml-engineering @744d01e, 2026-08-22, maximum achievable matmul FLOPS).
 """
+ORDINARY_MATMUL = 0.68
+"""Matmuls of a real step against the best matmul of the chip (prior)."""
 
 WIDE_TILE_TPUS = ("tpu-v6e", "tpu-v7", "tpu-8i", "tpu-8t")
 """TPUs whose matrix unit is 256 wide. Source: jax-ml.github.io/scaling-book."""
@@ -133,6 +147,5 @@ WIDE_TILE_TPUS = ("tpu-v6e", "tpu-v7", "tpu-8i", "tpu-8t")
 FUSED_TRAFFIC = {"elementwise": 0.35, "norm": 0.6, "matmul": 1.0}
 """Share of memory traffic that is left when a compiler fuses a chain of element-wise operations (prior)."""
 
-EAGER_MODES = ("eager",)
 EAGER_RUNTIMES = ("torch-eager", "keras-torch", "mxnet")
 """Runtimes that start each operation from Python and fuse nothing."""

@@ -5,6 +5,7 @@ points stay exact, and what is blended is samples per second, which at equal siz
 """
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import exp, hypot, log
 
 from advisor.answered import Answer, Answered, batch_of, family_of, key_of
@@ -64,16 +65,17 @@ def time_of_block(
     answer = answered.exact.get(key_of(probe))
     if answer is not None:
         compile_s = answer.measurement.compile_s
-        return BlockTime(_measured(answer), compile_s, True, doubts, _version_gap(block, answer, probe))
+        return BlockTime(_measured(block, answer), compile_s, True, doubts, _version_gap(block, answer, probe))
     failure = answered.failures.get(key_of(probe))
     if failure is not None:
         phrase = f"{block.name}: its probe failed at {failure.stage}: {failure.error}"
-        gap = Gap(f"{block.name} in {probe.runtime} on {probe.device}", probe, None, f"its probe failed at {failure.stage}; mend it and probe again")
+        remedy = f"its probe failed at {failure.stage}; mend it and probe again"
+        gap = Gap(f"{block.name} in {probe.runtime} on {probe.device}", probe, None, remedy)
         return BlockTime(None, None, False, (phrase, *doubts), gap)
     near = answered.families.get(family_of(probe), ())
     wanted = batch_of(probe.sizes)
     if near and wanted is not None:
-        seconds = _between_batches(near, wanted)
+        seconds = _between_batches(block, near, wanted)
         compile_s = near[0].measurement.compile_s
         gap = _gap(block, probe, seconds.mid, "it is interpolated from other batches")
         return BlockTime(seconds, compile_s, True, doubts, gap)
@@ -84,16 +86,17 @@ def time_of_block(
     return BlockTime(None, None, False, (phrase, *doubts), _gap(block, probe, None, "nothing was measured there"))
 
 
-def _measured(answer: Answer) -> Quantity:
+def _measured(block: Block, answer: Answer) -> Quantity:
+    evidence = f"{block.name}: {answer.evidence}"
     sigma = hypot(BELIEFS.sigma("measured"), answer.error)
     if answer.old_version is None:
-        return log_normal(answer.seconds, sigma, "measured", answer.evidence)
+        return log_normal(answer.seconds, sigma, "measured", evidence)
     name, then, now = answer.old_version
     note = f"measured with {name} {then}; {now} is installed"
-    return log_normal(answer.seconds, hypot(BELIEFS.sigma("transferred"), answer.error), "transferred", answer.evidence, note)
+    return log_normal(answer.seconds, hypot(BELIEFS.sigma("transferred"), answer.error), "transferred", evidence, note)
 
 
-def _between_batches(near: tuple[Answer, ...], wanted: int) -> Quantity:
+def _between_batches(block: Block, near: tuple[Answer, ...], wanted: int) -> Quantity:
     """Return time at a batch from other batches by log-log interpolation of samples per second."""
     by_batch: dict[int, Answer] = {}
     for answer in sorted(near, key=lambda a: (a.measurement.taken_at, a.seconds)):
@@ -114,14 +117,14 @@ def _between_batches(near: tuple[Answer, ...], wanted: int) -> Quantity:
     old = any(answer.old_version for answer in by_batch.values())
     sigma = hypot(sigma, BELIEFS.version_sigma) if old else sigma
     batches = ", ".join(str(batch) for batch in sorted(by_batch))
-    how = f"efficiency at batch {wanted} read from batch {batches}"
+    how = f"{block.name}: efficiency at batch {wanted} read from batch {batches}"
     used = sorted(answer.evidence for answer in by_batch.values())
     return log_normal(wanted / exp(rate), sigma, "interpolated", how, *used)
 
 
 def _line(points: list[tuple[float, float]], at: float) -> tuple[float, bool]:
     """Return the value of a piecewise line at a place, and whether the place lies inside; the ends go on with bounded slope."""
-    for (low, low_value), (high, high_value) in zip(points, points[1:], strict=False):
+    for (low, low_value), (high, high_value) in pairwise(points):
         if low <= at <= high:
             return low_value + (at - low) / (high - low) * (high_value - low_value), True
     pair = points[:2] if at < points[0][0] else points[-2:]
@@ -134,7 +137,8 @@ def _line(points: list[tuple[float, float]], at: float) -> tuple[float, bool]:
 
 def _from_kernels(block: Block, workload: Workload, probe: Probe, peaks: Peaks, fused: bool) -> Quantity:
     share = (batch_of(probe.sizes) or workload.batch) / (batch_of(block.sizes) or workload.batch)
-    works = tuple(replace(w, flop=w.flop * share, traffic_bytes=w.traffic_bytes * share) for w in block_work(block, workload.trains))
+    whole = block_work(block, workload.trains)
+    works = tuple(replace(work, flop=work.flop * share, traffic_bytes=work.traffic_bytes * share) for work in whole)
     if workload.trains and block.parameter_count:
         works = (*works, update_of(block.parameter_count, workload.optimizer, 1))
     seconds = roofline_split(works, peaks, fused).total_s

@@ -22,7 +22,8 @@ def throughput_of(workload: Workload, step: Quantity) -> Quantity | None:
     if step.low <= 0:
         return None
     units = workload.units_per_step
-    return Quantity(units / step.high, units / step.mid, units / step.low, step.tier, (*step.evidence, f"{units:g} {workload.unit} a step"))
+    evidence = (*step.evidence, f"{units:g} {workload.unit} a step")
+    return Quantity(units / step.high, units / step.mid, units / step.low, step.tier, evidence)
 
 
 def cost_of(workload: Workload, pool: Pool, step: Quantity) -> Quantity | None:

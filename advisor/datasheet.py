@@ -4,7 +4,7 @@ Datasheets cannot tell two compilers apart, so runtimes that fuse share one figu
 """
 
 from dataclasses import dataclass
-from math import hypot
+from math import exp, hypot
 
 from advisor.beliefs import BELIEFS, CHIP_HABITS, EAGER_RUNTIMES
 from advisor.charges import cost_of, energy_of, throughput_of
@@ -17,7 +17,7 @@ from advisor.work import BlockWork, work_of
 from core.advice import Candidate, Estimate, Share
 from core.device import Accelerator, Pool
 from core.probe import Runtime
-from core.quantity import Quantity, exact, log_normal
+from core.quantity import Z_80, Quantity, exact, log_normal
 from core.workload import Workload
 
 Demands = tuple[tuple[str, tuple[Demand, ...]], ...]
@@ -73,6 +73,7 @@ class Datasheets:
         self._work: dict[float, tuple[BlockWork, ...]] = {}
         self._demands: dict[tuple[float, Silicon, bool], Demands] = {}
         self._ideal: dict[float, tuple[float, float]] = {}
+        self._divisions: dict[tuple[int, str, float], tuple[Division, ...]] = {}
         self._predictions: dict[tuple[Pool, bool, Rate], Prediction | None] = {}
 
     def estimate(self, runtime: Runtime, pool: Pool, chip: Accelerator) -> Estimate | str:
@@ -105,7 +106,7 @@ class Datasheets:
         )
 
     def _predict(self, pool: Pool, chip: Accelerator, rate: Rate, eager: bool) -> Prediction | None:
-        divisions = divisions_of(self._model, self._workload.batch, pool.count, chip.kind, chip.memory_bytes)
+        divisions = self._divisions_of(pool.count, chip)
         if not divisions:
             return None
         fabric = fabric_of(pool, chip) if pool.count > 1 else None
@@ -113,7 +114,7 @@ class Datasheets:
             best = next((d for d in divisions if d.fits), divisions[-1])
             return self._without_time(best, f"link rate between chips of {chip.key}")
         timed = [(division, self._terms(division, chip, rate, eager, fabric)) for division in divisions]
-        division, terms = min(timed, key=lambda pair: (pair[0].fits is False, pair[1].step_s))
+        division, terms = min(timed, key=lambda pair: (pair[0].fits is False, not pair[0].simple, pair[1].step_s))
         return self._with_time(division, terms, pool, chip, rate)
 
     def _without_time(self, division: Division, missing: str) -> Prediction:
@@ -169,6 +170,12 @@ class Datasheets:
             self._ideal[share] = (sum(work.flop for work in kept), sum(work.traffic_bytes for work in kept))
         return self._ideal[share]
 
+    def _divisions_of(self, count: int, chip: Accelerator) -> tuple[Division, ...]:
+        key = (count, chip.kind, chip.memory_bytes)
+        if key not in self._divisions:
+            self._divisions[key] = divisions_of(self._model, self._workload.batch, count, chip.kind, chip.memory_bytes)
+        return self._divisions[key]
+
     def _work_of(self, share: float) -> tuple[BlockWork, ...]:
         if share not in self._work:
             self._work[share] = work_of(self._workload, share)
@@ -193,11 +200,12 @@ def _vector_rate(chip: Accelerator, rate: Rate) -> float:
 def _shares(terms: Terms, sigma: float, key: str) -> tuple[Share, ...]:
     """Return the slices of the step; their mid values add up to it."""
     evidence = (f"datasheet of {key}",)
+    spread = exp(Z_80 * sigma)
     found: list[Share] = []
     for name, compute, memory, launch in terms.blocks:
         for term, seconds in (("compute", compute), ("memory traffic", memory), ("launch", launch)):
             if seconds > 0:
-                found.append(Share(term, name, log_normal(seconds, sigma, "datasheet", *evidence)))
+                found.append(Share(term, name, Quantity(seconds / spread, seconds, seconds * spread, "datasheet", evidence)))
     if terms.exposed_s > 0:
         found.append(Share("communication", "all blocks", log_normal(terms.exposed_s, sigma, "datasheet", *evidence)))
     return tuple(found)

@@ -7,7 +7,7 @@ These are priors, written as a few named coefficients in `beliefs`; every estima
 from dataclasses import dataclass
 from functools import cache
 
-from advisor.beliefs import CHIP_HABITS, FUSED_TRAFFIC, VENDOR_MATMUL, WIDE_TILE_TPUS, ChipHabits
+from advisor.beliefs import ACHIEVABLE, CHIP_HABITS, FUSED_TRAFFIC, ORDINARY_MATMUL, WIDE_TILE_TPUS, ChipHabits
 from advisor.work import BlockWork, Work
 from core.device import Accelerator
 
@@ -48,7 +48,8 @@ def silicon_of(chip: Accelerator) -> Silicon:
     """Return what of a chip decides how well shapes fit it."""
     habits = CHIP_HABITS[chip.kind]
     columns = 256 if chip.key in WIDE_TILE_TPUS else habits.tile_columns
-    return Silicon(chip.kind, columns, VENDOR_MATMUL.get(chip.vendor, habits.matmul))
+    best = ACHIEVABLE.get(chip.key)
+    return Silicon(chip.kind, columns, habits.matmul if best is None else best * ORDINARY_MATMUL)
 
 
 def demands_of(blocks: tuple[BlockWork, ...], silicon: Silicon, eager: bool) -> tuple[tuple[str, tuple[Demand, ...]], ...]:
@@ -111,7 +112,9 @@ def _padding(size: int, tile: int) -> float:
     return size / (-(-size // tile) * tile)
 
 
-def block_seconds(demands: tuple[Demand, ...], flop_per_s: float, vector_flop_per_s: float, bytes_per_s: float) -> tuple[float, float, float]:
+def block_seconds(
+    demands: tuple[Demand, ...], flop_per_s: float, vector_flop_per_s: float, bytes_per_s: float
+) -> tuple[float, float, float]:
     """Return (compute, memory traffic, launch) seconds of one block: max(flop / rate, bytes / rate) + launch, per operation."""
     compute = memory = launch = 0.0
     for demand in demands:

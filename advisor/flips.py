@@ -34,7 +34,8 @@ def _price_flips(order: tuple[Contender, ...]) -> tuple[Flip, ...]:
             continue
         at = price * other.score / mover.score
         pool = mover.estimate.candidate.pools[0]
-        found.append(Flip(f"price of {pool.count} x {pool.accelerator}", price, at, "USD per hour", rival.estimate.candidate.label))
+        what = f"price of {pool.count} x {pool.accelerator}"
+        found.append(Flip(what, price, at, "USD per hour", rival.estimate.candidate.label))
     return tuple(found)
 
 

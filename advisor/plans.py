@@ -29,6 +29,11 @@ class Division:
     fits: bool | None
 
     @property
+    def simple(self) -> bool:
+        """Whether it is plain data parallelism in one go: taken whenever it fits."""
+        return self.plan.fsdp == 1 and self.parts == 1 and not self.layout.remat
+
+    @property
     def share(self) -> float:
         """Part of the global batch that one chip works on at once."""
         return self.layout.batch_share

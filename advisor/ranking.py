@@ -15,8 +15,10 @@ from core.quantity import TIERS, Quantity, total
 from core.workload import Workload
 
 DRAWS = 1000
-CONTENDERS = 24
+CONTENDERS = 16
 """At most this many candidates are drawn against each other; the others are too far behind to win."""
+FAR = 3.5
+"""Standard deviations behind the best from which on a candidate is not drawn: it wins once in 4,000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Contender:
 
     @property
     def order(self) -> tuple[bool, float, float, int, bool, str, float, str]:
-        """Sort key: targets met first, then score, step time, the better tier and the known framework; names settle what is left."""
+        """Sort key: targets met, score, step time, the better tier, the known framework; names settle what is left."""
         pool, tier = self.estimate.candidate.pools[0], TIERS.index(self.value.tier)
         price = -1.0 if pool.price_usd_per_h is None else pool.price_usd_per_h
         return (self.late, self.score, self.step_s, tier, not self.familiar, self.estimate.candidate.label, price, pool.where)
@@ -111,11 +113,10 @@ def chance_faster(other: Contender, best: Contender) -> float:
 
 
 def difference_sigma(first: Contender, second: Contender) -> float:
-    """Return the standard deviation of ln(first / second): errors of one chip are partly the same."""
+    """Return the standard deviation of ln(first / second): part of their errors is the same."""
     a, b = first.compared.sigma, second.compared.sigma
-    shared = 0.0
-    if first.device == second.device:
-        shared = min(BELIEFS.shared(first.compared.tier), BELIEFS.shared(second.compared.tier))
+    of = BELIEFS.shared if first.device == second.device else BELIEFS.common
+    shared = min(of(first.compared.tier), of(second.compared.tier))
     return sqrt(max(0.0, a * a + b * b - 2 * shared * a * b))
 
 
@@ -153,17 +154,20 @@ def confidence_of(order: tuple[Contender, ...], seed: int) -> Confidence | None:
         return None
     best = order[0]
     free = best.value.mid <= 0
-    rivals = sorted((c for c in order[1:] if c.late == best.late and (c.value.mid <= 0) == free), key=lambda c: _reach(c, best))[: CONTENDERS - 1]
+    able = (c for c in order[1:] if c.late == best.late and (c.value.mid <= 0) == free)
+    near = sorted(((_reach(c, best), c) for c in able), key=lambda pair: (pair[0], pair[1].order))[: CONTENDERS - 1]
+    rivals = [c for reach, c in near if reach < FAR]
     field = [best, *rivals]
     if len(field) == 1:
         return Confidence(1.0, 0.0)
-    draw = random.Random(seed)  # noqa: S311 - statistics, not secrets
+    draw = random.Random(seed)
     devices = sorted({c.device for c in field})
     logs = [(_log_score(c), *_parts(c), devices.index(c.device)) for c in field]
     wins, regret = 0, 0.0
     for _ in range(DRAWS):
+        everywhere = draw.gauss(0.0, 1.0)
         common = [draw.gauss(0.0, 1.0) for _ in devices]
-        values = [mid + common[at] * shared + draw.gauss(0.0, 1.0) * own for mid, shared, own, at in logs]
+        values = [mid + everywhere * all_ + common[at] * chip + draw.gauss(0.0, 1.0) * own for mid, all_, chip, own, at in logs]
         least = min(values)
         if values[0] <= least:
             wins += 1
@@ -177,13 +181,14 @@ def _log_score(contender: Contender) -> float:
     return log(score) if score > 0 else 0.0
 
 
-def _parts(contender: Contender) -> tuple[float, float]:
-    """Return the standard deviations that a candidate shares with its chip and has of its own."""
-    sigma, share = contender.compared.sigma, BELIEFS.shared(contender.compared.tier)
-    return sigma * sqrt(share), sigma * sqrt(1 - share)
+def _parts(contender: Contender) -> tuple[float, float, float]:
+    """Return the standard deviations that a candidate shares with all, shares with its chip, and has of its own."""
+    sigma, tier = contender.compared.sigma, contender.compared.tier
+    common, chip = BELIEFS.common(tier), BELIEFS.shared(tier)
+    return sigma * sqrt(common), sigma * sqrt(chip - common), sigma * sqrt(1 - chip)
 
 
-def _reach(contender: Contender, best: Contender) -> tuple[float, str]:
+def _reach(contender: Contender, best: Contender) -> float:
     """Return how far behind a rival is in standard deviations; the nearest may still win."""
     spread = max(difference_sigma(contender, best), 1e-9)
-    return ((_log_score(contender) - _log_score(best)) / spread, contender.estimate.candidate.label)
+    return (_log_score(contender) - _log_score(best)) / spread

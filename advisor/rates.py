@@ -12,7 +12,7 @@ TF32_BY_DEFAULT = ("jax", "tf-graph", "tf-xla", "keras-jax", "keras-tensorflow")
 Source: jax.lax.Precision documentation; tf.config.experimental.enable_tensor_float_32_execution; torch.backends.cuda.matmul.
 """
 
-EMULATED = ("fp64", "fp8", "int8", "int4", "fp4", "int32")
+NEVER_EMULATED = ("fp64", "fp8", "int8", "int4", "fp4", "int32")
 """Dtypes that are refused, not emulated, where a chip has no units for them."""
 
 

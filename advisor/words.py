@@ -13,7 +13,8 @@ from core.workload import Workload
 
 _BEST = {"time": "fastest", "cost": "cheapest", "energy": "most frugal"}
 _TIER_WORDS = {
-    "measured": "measured here", "interpolated": "read between measured batches", "transferred": "put together from measured kernels",
+    "measured": "measured here", "interpolated": "read between measured batches",
+    "transferred": "put together from measured kernels",
     "published": "taken from published measurements", "datasheet": "computed from datasheets",
 }
 
@@ -92,12 +93,14 @@ def _margin(best: Contender, runner: Contender, objective: str, other: str) -> s
     if runner.late and not best.late:
         return f"It meets the targets, which the next, {other}, does not"
     if best.value.mid <= 0:
-        return f"It costs nothing to use, unlike {other}" if runner.value.mid > 0 else f"It costs as little as {other} and takes less time"
+        unlike = f"It costs nothing to use, unlike {other}"
+        return unlike if runner.value.mid > 0 else f"It costs as little as {other} and takes less time"
     ratio = runner.value.mid / best.value.mid
     if ratio < 1 and runner.score < best.score:
         return f"The next, {other}, may need less {objective} but its figure is less certain"
     if ratio < 1:
-        return f"The next, {other}, needs {written.percent(1 - ratio)} less {objective} but is held back by rules (see the reasons)"
+        less = f"{written.percent(1 - ratio)} less {objective}"
+        return f"The next, {other}, needs {less} but is held back by rules (see the reasons)"
     if ratio < 1.005:
         return f"The next, {other}, needs as much {objective}"
     return f"The next, {other}, needs {_times(ratio)} the {objective}"
@@ -150,5 +153,5 @@ def nothing_words(excluded: tuple[Exclusion, ...], unranked: tuple[Estimate, ...
     example = next(item for item in excluded if item.flag == flag)
     return (
         f"Nothing here can run this workload: all {len(excluded)} combinations of runtime and accelerator are out.",
-        f"Most often ({flags[flag]} times) because of {flag.replace('_', ' ')}, for example {example.runtime} on {example.accelerator}: {example.reason}.",
+        f"Most often: {flag.replace('_', ' ')} ({flags[flag]}), as {example.runtime} on {example.accelerator}: {example.reason}.",
     )

@@ -14,20 +14,22 @@ from advisor.rules.case import Case
 from core.advice import EFFECTS
 from core.errors import TandemError
 
-FLAGS = frozenset("""
-auth_proxy availability cache_leak chart_rows claim_conflict comm_overhead compile_in_timing compile_time cost_per_result
-custom_kernel_correctness custom_kernel_cuda_only custom_kernel_generation custom_kernel_missing db_lock dev_probe_fail
-dtype_overflow dtype_slow dtype_unsupported dynamic_shape eol experimental export_portability fork_unsafe framework_choice
-gather_scatter global_batch_semantics graph_growth host_bound host_memory host_sync hybrid_sync_dp input_bound input_location
-interconnect job_cancel load_peak mem_prealloc memory_leak misdetect none onchip_memory op_not_lowered op_slow overhead
-padding_waste pdf_font per_chip_memory precision_default quant_support recompile remat runtime_not_used serial_scan serving
-small_work sparse_not_paying spec_wrong stage_split startup_time state_lost thread_ctx tile_padding timing_invalid topology
-upload_limit version_conflict
-""".split())
+FLAGS = frozenset((
+    "auth_proxy", "availability", "cache_leak", "chart_rows", "claim_conflict", "comm_overhead", "compile_in_timing",
+    "compile_time", "cost_per_result", "custom_kernel_correctness", "custom_kernel_cuda_only", "custom_kernel_generation",
+    "custom_kernel_missing", "db_lock", "dev_probe_fail", "dtype_overflow", "dtype_slow", "dtype_unsupported",
+    "dynamic_shape", "eol", "experimental", "export_portability", "fork_unsafe", "framework_choice", "gather_scatter",
+    "global_batch_semantics", "graph_growth", "host_bound", "host_memory", "host_sync", "hybrid_sync_dp", "input_bound",
+    "input_location", "interconnect", "job_cancel", "load_peak", "mem_prealloc", "memory_leak", "misdetect", "none",
+    "onchip_memory", "op_not_lowered", "op_slow", "overhead", "padding_waste", "pdf_font", "per_chip_memory",
+    "precision_default", "quant_support", "recompile", "remat", "runtime_not_used", "serial_scan", "serving", "small_work",
+    "sparse_not_paying", "spec_wrong", "stage_split", "startup_time", "state_lost", "thread_ctx", "tile_padding",
+    "timing_invalid", "topology", "upload_limit", "version_conflict",
+))
 """The flag words that verdicts and exclusions may carry."""
 
 
-class BrokenRule(TandemError):
+class BrokenRuleError(TandemError):
     """A rule file cannot be used; the message names it."""
 
 
@@ -85,16 +87,16 @@ def rule(identity: str, *, flag: str, source: str, as_of: str) -> Callable[[Chec
         as_of: ISO date on which it was read.
 
     Raises:
-        BrokenRule: the id is taken, the flag is unknown, or the function has no docstring.
+        BrokenRuleError: the id is taken, the flag is unknown, or the function has no docstring.
     """
 
     def register(check: Check) -> Check:
         if identity in _FOUND and _FOUND[identity].check.__module__ != check.__module__:
-            raise BrokenRule(f"got rule {identity} twice; expected one; rename one of them")
+            raise BrokenRuleError(f"got rule {identity} twice; expected one; rename one of them")
         if flag not in FLAGS:
-            raise BrokenRule(f"got flag {flag!r} of rule {identity}; expected a flag word; see advisor/rules/__init__.py")
+            raise BrokenRuleError(f"got flag {flag!r} of rule {identity}; expected a flag word; see advisor/rules/__init__.py")
         if not check.__doc__ or not source or not as_of:
-            raise BrokenRule(f"got rule {identity} without docstring, source or date; expected all three; add them")
+            raise BrokenRuleError(f"got rule {identity} without docstring, source or date; expected all three; add them")
         _FOUND[identity] = Rule(identity, flag, source, as_of, check)
         return check
 
@@ -106,7 +108,7 @@ def all_rules() -> tuple[Rule, ...]:
     """Import every file of this folder and return the rules, by id.
 
     Raises:
-        BrokenRule: a file cannot be imported; the message names it.
+        BrokenRuleError: a file cannot be imported; the message names it.
     """
     for module in pkgutil.iter_modules(__path__):
         name = f"{__name__}.{module.name}"
@@ -114,5 +116,5 @@ def all_rules() -> tuple[Rule, ...]:
             importlib.import_module(name)
         except _FAULTS as error:
             fault = f"{type(error).__name__}: {error}"
-            raise BrokenRule(f"got {fault} from rule file {name}; expected it to import; mend or remove it") from error
+            raise BrokenRuleError(f"got {fault} from rule file {name}; expected it to import; mend or remove it") from error
     return tuple(_FOUND[identity] for identity in sorted(_FOUND))

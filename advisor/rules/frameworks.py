@@ -26,7 +26,9 @@ def tensorflow_221_has_no_tpu(case: Case) -> Finding | None:
 @rule("R003", flag="eol", source=f"{METADATA}; docs.cloud.google.com/tpu/docs/runtimes (2026)", as_of="2026-11-30")
 def tensorflow_on_tpu_is_frozen(case: Case) -> Finding | None:
     """TensorFlow up to 2.20 on TPU is a frozen stack."""
-    if not (case.on_tpu and case.runtime.id in TENSORFLOW) or case.key in NEW_TPUS or case.at_least("tensorflow", "2.21") is not False:
+    if not (case.on_tpu and case.runtime.id in TENSORFLOW) or case.key in NEW_TPUS:
+        return None
+    if case.at_least("tensorflow", "2.21") is not False:
         return None
     reason = f"TensorFlow {case.version('tensorflow')} on TPU is a frozen stack; new work goes to Keras on JAX"
     return Finding("penalise", reason, 0.5)
@@ -35,7 +37,7 @@ def tensorflow_on_tpu_is_frozen(case: Case) -> Finding | None:
 @rule("R004", flag="op_not_lowered", source=METADATA, as_of="2026-11-30")
 def mxnet_has_no_backend(case: Case) -> Finding | None:
     """MXNet has no backend for TPU, AMD or Apple."""
-    if case.runtime.id != "mxnet" or not (case.on_tpu or case.vendor in ("amd", "apple") and case.kind == "gpu"):
+    if case.runtime.id != "mxnet" or not (case.on_tpu or (case.vendor in ("amd", "apple") and case.kind == "gpu")):
         return None
     return Finding("exclude", f"MXNet has no backend for {case.chip_name}")
 
@@ -124,7 +126,7 @@ def torch_tpu_and_jax_fit(case: Case) -> Finding | None:
 
 @rule("R013", flag="version_conflict", source=METADATA, as_of="2026-11-30")
 def vllm_jax_needs_its_own_container(case: Case) -> Finding | None:
-    """vLLM on JAX pins jax 0.11.2: it shares no environment with a trainer on JAX 0.12."""
+    """The JAX build of vLLM pins jax 0.11.2: it shares no environment with a trainer on JAX 0.12."""
     if not case.on_tpu or case.runtime.id not in JAX or not case.needs("tpu-inference", "vllm-jax", "vllm-tpu"):
         return None
     if not case.at_least("jax", "0.12"):

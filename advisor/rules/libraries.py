@@ -6,7 +6,8 @@ from advisor.rules.case import Case, canonical
 WHEN_TPU = 'cloud.google.com/tpu/docs/intro-to-tpu, "When to use TPUs" (2026)'
 METADATA = "PyPI metadata and pip resolver, 2026-11-30"
 CUDA_ONLY = (
-    "flash-attn", "flash-attention", "bitsandbytes", "nvidia-dali", "dali", "rapids", "cudf", "cuml", "cupy", "transformer-engine",
+    "flash-attn", "flash-attention", "bitsandbytes", "nvidia-dali", "dali", "rapids", "cudf", "cuml", "cupy",
+    "transformer-engine",
     "tensorrt", "hugectr", "apex", "xformers", "torch-scatter", "torch-sparse", "spconv", "minkowskiengine",
 )
 CUDA_KERNELS = ("cuda", "cuda-c++", "c++", "triton", "cutlass", "cute")

@@ -1,6 +1,6 @@
 """Rules about number formats that a chip has no units for, or only slow ones."""
 
-from advisor.rates import EMULATED
+from advisor.rates import NEVER_EMULATED
 from advisor.rules import Finding, rule
 from advisor.rules.case import Case, canonical
 
@@ -53,11 +53,11 @@ def fp64_wants_other_chips(case: Case) -> Finding | None:
 def no_units_no_stand_in(case: Case) -> Finding | None:
     """A format without units on the chip is refused, not emulated."""
     dtype = case.workload.dtype
-    if case.chip is None or dtype not in EMULATED or (dtype == "fp64" and case.on_tpu) or case.chip.peak(dtype) is not None:
+    if case.chip is None or dtype not in NEVER_EMULATED or (dtype == "fp64" and case.on_tpu):
         return None
-    if not case.chip.flop_per_s:
+    if not case.chip.flop_per_s or case.chip.peak(dtype) is not None:
         return None
-    return Finding("exclude", f"{case.chip_name} has no {dtype} rate in its datasheet: choose a format that it has units for")
+    return Finding("exclude", f"{case.chip_name} has no {dtype} rate in its datasheet: choose a format it has units for")
 
 
 @rule("R064", flag="dtype_unsupported", source=DERIVED, as_of="2026-11-30")
@@ -75,10 +75,11 @@ def fp32_on_tpu_is_not_fp32(case: Case) -> Finding | None:
     """An fp32 matmul on TPU is one bf16 pass unless more are asked for."""
     if not case.on_tpu or case.workload.dtype not in ("fp32", "tf32"):
         return None
-    return Finding("warn", "fp32 matmuls on TPU are one bf16 pass by default; real fp32 costs 3 or 6 passes, which is what is estimated")
+    reason = "fp32 matmuls on TPU are one bf16 pass by default; real fp32 costs 3 or 6 passes, which is what is estimated"
+    return Finding("warn", reason)
 
 
-@rule("R059", flag="dtype_slow", source="docs.cloud.google.com, TPU machines (2026-08-26); jax 0.12.0.1 tpu_info", as_of="2026-11-30")
+@rule("R059", flag="dtype_slow", source="docs.cloud.google.com, TPU machines; jax 0.12.0.1 tpu_info", as_of="2026-11-30")
 def fp8_is_no_faster_before_v7(case: Case) -> Finding | None:
     """fp8 on TPU v5e, v5p and v6e runs at the bf16 rate."""
     if case.key not in ("tpu-v5e", "tpu-v5p", "tpu-v6e") or case.workload.dtype != "fp8":

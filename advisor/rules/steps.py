@@ -14,7 +14,8 @@ def shapes_are_compiled_one_by_one(case: Case) -> Finding | None:
     shapes = case.workload.existing.distinct_shapes
     if not case.on_tpu or shapes is None or shapes <= MANY_SHAPES:
         return None
-    return Finding("penalise", f"{shapes} distinct input shapes mean as many compilations: pad them into at most {MANY_SHAPES} buckets", 0.7)
+    reason = f"{shapes} distinct input shapes mean as many compilations: pad them into at most {MANY_SHAPES} buckets"
+    return Finding("penalise", reason, 0.7)
 
 
 @rule("R031", flag="dynamic_shape", source=f"{TROUBLESHOOT}; learn/dynamic_shape.md", as_of="2026-11-30")
@@ -23,7 +24,8 @@ def sizes_that_depend_on_data(case: Case) -> Finding | None:
     found = tuple(op for op in case.workload.existing.ops if canonical(op) in DYNAMIC)
     if not case.on_tpu or not found:
         return None
-    return Finding("penalise", f"{', '.join(found)} gives results whose size depends on the data: rewrite with masks of a fixed size", 0.6)
+    reason = f"{', '.join(found)} gives results whose size depends on the data: rewrite with masks of a fixed size"
+    return Finding("penalise", reason, 0.6)
 
 
 @rule("R032", flag="host_sync", source=TROUBLESHOOT, as_of="2026-11-30")
@@ -33,10 +35,11 @@ def reads_by_the_host_stop_the_device(case: Case) -> Finding | None:
     if not case.on_tpu or not reads:
         return None
     many = "value is" if reads == 1 else "values are"
-    return Finding("penalise", f"{reads} {many} read by the host in each step: keep them on the device and read every 100 steps", 0.8)
+    reason = f"{reads} {many} read by the host in each step: keep them on the device and read every 100 steps"
+    return Finding("penalise", reason, 0.8)
 
 
-@rule("R102", flag="availability", source="stas00/ml-engineering (@744d01e, 2026-08-22); jax 0.12.0.1 tpu_info", as_of="2026-11-30")
+@rule("R102", flag="availability", source="stas00/ml-engineering (@744d01e); jax 0.12.0.1 tpu_info", as_of="2026-11-30")
 def announced_is_not_available(case: Case) -> Finding | None:
     """Chips that were announced but cannot be confirmed to be available are for information only."""
     if case.chip is None or case.key not in ("tpu-8i", "tpu-8t", "rubin", "mi455x"):

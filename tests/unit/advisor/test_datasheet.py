@@ -1,0 +1,290 @@
+"""Estimates for chips that are not attached: fallbacks of dtypes, plans, memory, communication, cost and energy."""
+
+from dataclasses import replace
+
+import pytest
+
+from advisor import advise
+from advisor.communication import all_gather_s, all_reduce_s, exposed_s, fabric_of
+from advisor.datasheet import Datasheets
+from advisor.efficiency import share_of_peak, silicon_of
+from advisor.memory import Layout, memory_parts, model_bytes
+from advisor.plans import divisions_of
+from advisor.rates import rate_of
+from advisor.work import work_of
+from core.advice import Estimate
+from core.device import Accelerator, Link, Pool
+from core.ops import Op
+from core.quantity import TIER_SIGMA
+from core.workload import Block, Total, Workload
+from tests.unit.advisor.cases import (
+    GPU,
+    HERE,
+    OLD,
+    TPU,
+    SmallFacts,
+    block_measurements,
+    chip,
+    pool,
+    question,
+    runtime,
+    tower,
+    transformer,
+)
+
+GIB = 2**30
+
+
+def estimate(
+    workload: Workload, accelerator: Accelerator, count: int = 1, identity: str = "jax", price: float | None = None
+) -> Estimate:
+    found = Datasheets(workload).estimate(runtime(identity), Pool(accelerator.key, count, accelerator.kind, price), accelerator)
+    assert isinstance(found, Estimate), found
+    return found
+
+
+def test_a_datasheet_figure_has_its_tier_a_wide_band_and_its_source() -> None:
+    step = estimate(transformer(), GPU).step_time_s
+    assert step is not None
+    assert step.tier == "datasheet"
+    assert step.sigma == pytest.approx(TIER_SIGMA["datasheet"])
+    assert any("vendor page (2026-01-01)" in text for text in step.evidence)
+
+
+@pytest.mark.parametrize("accelerator", [GPU, OLD, TPU], ids=lambda c: c.key)
+def test_a_training_step_reaches_a_believable_share_of_the_peak(accelerator: Accelerator) -> None:
+    workload = transformer(batch=8, length=1024, width=2048, repeats=4)
+    step = estimate(workload, accelerator).step_time_s
+    assert step is not None
+    peak = accelerator.peak("bf16") or accelerator.peak("fp16")
+    assert peak is not None
+    assert 0.15 < workload.flop_per_step / step.mid / peak < 0.75
+
+
+def test_the_figure_lies_above_its_lower_bound_and_the_bounds_are_in_order() -> None:
+    found = estimate(transformer(), GPU, 8)
+    assert found.step_time_s is not None
+    assert found.lower_s is not None
+    assert found.upper_s is not None
+    assert found.lower_s <= found.upper_s
+    assert found.lower_s < found.step_time_s.mid
+
+
+def test_the_slices_add_up_to_the_step() -> None:
+    found = estimate(transformer(), GPU, 8)
+    assert found.step_time_s is not None
+    assert sum(share.seconds.mid for share in found.breakdown) == pytest.approx(found.step_time_s.mid)
+    assert {share.block for share in found.breakdown} == {"layer", "optimizer update", "all blocks"}
+
+
+def test_compilers_share_one_figure_and_eager_is_slower() -> None:
+    identities = ("jax", "torch-compile", "torch-eager")
+    steps = {identity: estimate(transformer(), GPU, 1, identity).step_time_s for identity in identities}
+    assert steps["jax"] is not None
+    assert steps["torch-eager"] is not None
+    assert steps["jax"] == steps["torch-compile"]
+    assert steps["torch-eager"].mid > steps["jax"].mid
+
+
+def test_an_unknown_compile_time_is_named_and_an_eager_one_is_nothing() -> None:
+    assert estimate(transformer(), GPU).compile_s is None
+    assert any("compile time" in phrase for phrase in estimate(transformer(), GPU).missing)
+    eager = estimate(transformer(), GPU, 1, "torch-eager").compile_s
+    assert eager is not None
+    assert eager.high == 0
+
+
+def test_bf16_falls_back_to_fp16_where_there_are_no_units_and_says_so() -> None:
+    rate = rate_of(OLD, "bf16", "jax")
+    assert rate is not None
+    assert rate.flop_per_s == 125e12
+    assert "no bf16 units" in rate.note
+
+
+def test_fp32_on_tpu_costs_between_three_and_six_bf16_passes_with_a_wider_band() -> None:
+    rate = rate_of(TPU, "fp32", "jax")
+    assert rate is not None
+    assert 918e12 / 6 < rate.flop_per_s < 918e12 / 3
+    step = estimate(tower(), TPU).step_time_s
+    assert step is not None
+    assert step.sigma > TIER_SIGMA["datasheet"]
+    assert any("3 to 6 bf16 passes" in text for text in step.evidence)
+
+
+def test_fp32_uses_the_units_that_the_framework_uses_by_default() -> None:
+    jax, torch = rate_of(GPU, "fp32", "jax"), rate_of(GPU, "fp32", "torch-eager")
+    assert jax is not None
+    assert torch is not None
+    assert (jax.flop_per_s, torch.flop_per_s) == (494e12, 67e12)
+    assert "tf32" in jax.note
+
+
+@pytest.mark.parametrize("dtype", ["fp8", "fp4", "int8", "int4"])
+def test_narrow_formats_without_units_are_refused_and_not_emulated(dtype: str) -> None:
+    assert rate_of(OLD, dtype, "jax") is None
+    found = Datasheets(tower(dtype=dtype)).estimate(runtime("jax"), pool("v100-32"), OLD)
+    assert found == f"{OLD.name} has no {dtype} units and no documented stand-in"
+
+
+def test_small_shapes_reach_less_of_the_peak_than_large_ones() -> None:
+    shares = [share_of_peak("matmul", size, size, size, 1, silicon_of(GPU)) for size in (64, 256, 1024, 8192)]
+    assert shares == sorted(shares)
+    assert shares[0] < 0.1 * shares[-1]
+
+
+def test_a_width_that_is_no_multiple_of_the_tile_is_padded_on_tpu() -> None:
+    even = share_of_peak("matmul", 4096, 4096, 4096, 1, silicon_of(TPU))
+    odd = share_of_peak("matmul", 4096, 4096 + 1, 4096, 1, silicon_of(TPU))
+    assert odd < 0.95 * even
+
+
+def test_recurrent_steps_pay_for_each_dependent_step() -> None:
+    block = Block("lstm", "lstm_layer", (("batch", 32),), 1, (Op("rnn", (1000, 32, 0, 512, 4), "fp32"),), (), 2_100_000, 1000)
+    workload = Workload("lstm", "infer", (block,), 32, "samples", 32.0, "fp32", "none")
+    found = estimate(workload, GPU)
+    launch = sum(share.seconds.mid for share in found.breakdown if share.term == "launch")
+    assert launch >= 1000 * 1e-6
+
+
+def test_work_for_a_share_of_the_batch_keeps_weights_and_divides_the_rest() -> None:
+    whole, part = (work_of(tower(task="infer"), share)[1].works[0] for share in (1.0, 0.25))
+    assert part.flop == whole.flop / 4
+    assert part.rows == whole.rows // 4
+    weights = 4 * 1024 * 1024 * 4
+    assert part.traffic_bytes - weights == pytest.approx((whole.traffic_bytes - weights) / 4)
+
+
+def test_the_gradient_of_weights_keeps_its_result_and_divides_its_depth() -> None:
+    gradient = next(w for w in work_of(tower(batch=16384), 0.25)[0].works if w.family == "matmul" and w.depth == 4096)
+    assert (gradient.rows, gradient.columns) == (512, 1024)
+
+
+def test_data_parallel_is_taken_whenever_it_fits_and_sharding_when_it_does_not() -> None:
+    small = estimate(transformer(batch=64, repeats=4, length=128), GPU, 8)
+    assert (small.candidate.plan.data, small.candidate.plan.fsdp) == (8, 1)
+    large = estimate(transformer(batch=16, length=128, width=8192, repeats=16), GPU, 8)
+    assert (large.candidate.plan.data, large.candidate.plan.fsdp) == (1, 8)
+    assert large.fits
+
+
+def test_a_large_batch_is_taken_in_parts_that_fit() -> None:
+    found = estimate(transformer(batch=512, length=1024, width=1024, repeats=24), GPU)
+    assert found.fits
+    assert found.candidate.plan.micro_batch is not None
+    assert 512 % found.candidate.plan.micro_batch == 0
+
+
+def test_activations_are_computed_again_only_when_nothing_else_fits() -> None:
+    workload = transformer(batch=1, length=16384, width=2048, repeats=24)
+    plans = divisions_of(model_bytes(workload), 1, 1, "gpu", 40 * GIB)
+    assert [plan.plan.remat for plan in plans] == [True]
+    assert plans[0].fits
+    assert not divisions_of(model_bytes(workload), 1, 1, "gpu", 400 * GIB)[0].plan.remat
+
+
+def test_a_batch_that_does_not_divide_over_the_chips_is_said_so() -> None:
+    found = Datasheets(transformer(batch=12)).estimate(runtime("jax"), pool("h100-sxm", 8), GPU)
+    assert found == "a batch of 12 does not divide over 8 chips"
+    answer = advise(question(transformer(batch=12), pools=(pool("h100-sxm", 8),)))
+    assert {item.flag for item in answer.excluded} == {"topology"}
+
+
+def test_adamw_in_bf16_takes_sixteen_bytes_a_parameter() -> None:
+    parts = dict(memory_parts(model_bytes(transformer()), Layout(), "gpu"))
+    names = ("weights", "gradients", "optimizer states", "fp32 master weights")
+    assert sum(parts[name] for name in names) == 16 * transformer().parameter_count
+
+
+def test_sharding_divides_what_belongs_to_the_model_and_gathers_two_layers() -> None:
+    model = model_bytes(transformer())
+    whole, part = dict(memory_parts(model, Layout(), "gpu")), dict(memory_parts(model, Layout(1 / 8, 1 / 8, 8), "gpu"))
+    assert part["weights"] == whole["weights"] / 8
+    assert part["activations"] == whole["activations"] / 8
+    assert part["gathered layers"] == 2 * 2 * transformer().blocks[0].parameter_count
+    assert "gathered layers" not in whole
+
+
+def test_a_ring_moves_two_times_n_minus_one_over_n_of_the_bytes() -> None:
+    fabric = fabric_of(Pool("h100-sxm", 4, "gpu", link=Link(0.0, 100e9)), GPU)
+    assert fabric is not None
+    assert all_reduce_s(8e9, fabric) == pytest.approx(2 * 3 / 4 * 8e9 / 80e9)
+    assert all_gather_s(8e9, fabric) == pytest.approx(all_reduce_s(8e9, fabric) / 2)
+
+
+def test_more_chips_than_a_domain_holds_go_over_the_network() -> None:
+    inside, outside = fabric_of(pool("h100-sxm", 8), GPU), fabric_of(pool("h100-sxm", 16), GPU)
+    assert inside is not None
+    assert outside is not None
+    assert (inside.domains, outside.domains) == (1, 2)
+    assert outside.network_bytes_per_s == 400e9
+    assert all_reduce_s(1e9, outside) > all_reduce_s(1e9, inside)
+
+
+def test_an_unknown_link_leaves_the_step_unknown_and_names_it() -> None:
+    lonely = chip("lonely", link_bytes_per_s=None, host_bytes_per_s=None)
+    found = estimate(transformer(), lonely, 8)
+    assert found.step_time_s is None
+    assert "link rate between chips of lonely" in found.missing
+
+
+def test_a_host_bus_stands_in_for_a_missing_link_and_is_slower() -> None:
+    bus = replace(GPU, link_bytes_per_s=None)
+    slow, fast = fabric_of(pool("h100-sxm", 8), bus), fabric_of(pool("h100-sxm", 8), GPU)
+    assert slow is not None
+    assert fast is not None
+    assert all_reduce_s(1e9, slow) > all_reduce_s(1e9, fast)
+    assert "host bus" in slow.evidence
+
+
+@pytest.mark.parametrize(("communication", "compute", "left"), [(1.0, 10.0, 0.3), (10.0, 1.0, 9.3), (0.0, 1.0, 0.0)])
+def test_communication_hides_behind_computation_in_part(communication: float, compute: float, left: float) -> None:
+    assert exposed_s(communication, compute) == pytest.approx(left)
+
+
+def test_cost_is_price_times_hours_of_the_whole_job() -> None:
+    found = estimate(transformer(total=Total(steps=7200)), GPU, 2, price=6.0)
+    assert found.step_time_s is not None
+    assert found.cost_usd is not None
+    assert found.cost_usd.mid == pytest.approx(6.0 * found.step_time_s.mid * 2)
+    assert any("6 USD an hour for 2 x h100-sxm" in text for text in found.cost_usd.evidence)
+
+
+def test_without_a_total_cost_and_energy_are_for_a_thousand_steps() -> None:
+    found = estimate(transformer(), GPU, price=3.6)
+    assert found.step_time_s is not None
+    assert found.cost_usd is not None
+    assert found.cost_usd.mid == pytest.approx(found.step_time_s.mid)
+
+
+def test_energy_lies_between_six_and_nine_tenths_of_the_power_limit() -> None:
+    found = estimate(transformer(), GPU, 2)
+    assert found.step_time_s is not None
+    assert found.energy_j is not None
+    assert 0.6 * 1400 * 1000 < found.energy_j.mid / found.step_time_s.mid < 0.9 * 1400 * 1000
+    assert found.energy_j.sigma > found.step_time_s.sigma
+
+
+def test_no_power_limit_no_energy() -> None:
+    assert estimate(transformer(), TPU).energy_j is None
+
+
+def test_throughput_counts_the_units_of_the_workload_and_turns_the_band_around() -> None:
+    found = estimate(transformer(batch=64, length=512), GPU)
+    assert found.step_time_s is not None
+    assert found.throughput is not None
+    assert found.throughput.mid == pytest.approx(64 * 512 / found.step_time_s.mid)
+    assert found.throughput.low == pytest.approx(64 * 512 / found.step_time_s.high)
+
+
+def test_an_unsupported_pair_is_excluded_with_its_source() -> None:
+    facts = SmallFacts(unsupported=frozenset({("torch-eager", "tpu")}))
+    answer = advise(question(transformer(), pools=(pool("tpu-v6e"),), facts=facts))
+    out = [(item.runtime, item.accelerator, item.rule, item.source) for item in answer.excluded]
+    assert out == [("torch-eager", "tpu-v6e", "support", "the test (2026-11-30)")]
+
+
+def test_a_single_gpu_a_single_tpu_and_the_attached_machine_stand_side_by_side() -> None:
+    workload = tower()
+    outcomes = block_measurements(workload, "jax", {"first": 0.01, "middle": 0.02})
+    answer = advise(question(workload, outcomes, pools=(HERE, pool("tpu-v6e"), pool("h100-sxm"))))
+    assert {e.candidate.pools[0].accelerator for e in answer.ranked} == {"cpu:0", "tpu-v6e", "h100-sxm"}

@@ -1,0 +1,251 @@
+"""The order, what cannot be told apart, how sure the choice is, what would flip it, and the sentences that say so."""
+
+from dataclasses import replace
+
+import pytest
+
+from advisor import advise
+from advisor.ranking import Contender, chance_faster, confidence_of, ranked
+from core.advice import Candidate, Estimate, Plan
+from core.device import Pool
+from core.errors import BadInput, NotFound
+from core.quantity import Quantity, log_normal
+from core.workload import Targets, Total
+from tests.unit.advisor.cases import (
+    CPU,
+    HERE,
+    TODAY,
+    block_measurements,
+    block_probe,
+    failure,
+    kernel,
+    pool,
+    question,
+    runtime,
+    tower,
+    transformer,
+)
+
+SLOW, FAST = {"first": 0.02, "middle": 0.04}, {"first": 0.01, "middle": 0.02}
+
+
+def contender(name: str, seconds: float, sigma: float = 0.06, tier: str = "measured", penalty: float = 1.0, late: bool = False,
+              key: str = "cpu:0", price: float | None = None) -> Contender:
+    step = log_normal(seconds, sigma, tier, "test")
+    place = Pool(key, 1, "cpu", price, attached=key == "cpu:0")
+    estimate = Estimate(Candidate(name, (place,), Plan()), step, None, None, None, None, None, penalty=penalty)
+    return Contender(estimate, step, late)
+
+
+def names(order: tuple[Contender, ...]) -> list[str]:
+    return [found.estimate.candidate.runtime for found in order]
+
+
+def test_the_lowest_value_leads_and_the_others_follow_in_order() -> None:
+    order, equal = ranked([contender("c", 3.0), contender("a", 1.0), contender("b", 2.0)])
+    assert names(order) == ["a", "b", "c"]
+    assert equal == ()
+
+
+def test_a_measured_candidate_leads_one_from_a_datasheet_that_it_cannot_be_told_apart_from() -> None:
+    order, equal = ranked([contender("sheet", 0.9, 0.5, "datasheet", key="h100"), contender("here", 1.0)])
+    assert names(order) == ["here", "sheet"]
+    assert names(equal) == ["sheet"]
+
+
+def test_a_datasheet_candidate_that_is_clearly_better_leads() -> None:
+    order, _ = ranked([contender("sheet", 0.1, 0.5, "datasheet", key="h100"), contender("here", 1.0)])
+    assert names(order) == ["sheet", "here"]
+
+
+def test_a_penalty_moves_a_candidate_back_by_its_factor() -> None:
+    order, _ = ranked([contender("held", 1.0, penalty=0.5), contender("free", 1.5)])
+    assert names(order) == ["free", "held"]
+
+
+def test_a_candidate_that_misses_a_target_comes_after_those_that_meet_it() -> None:
+    order, _ = ranked([contender("late", 1.0, late=True), contender("slow", 2.0)])
+    assert names(order) == ["slow", "late"]
+
+
+def test_errors_of_one_chip_partly_cancel_in_a_comparison() -> None:
+    same = chance_faster(contender("b", 1.1, 0.2), contender("a", 1.0, 0.2))
+    other = chance_faster(contender("b", 1.1, 0.2, key="cpu:1"), contender("a", 1.0, 0.2))
+    assert same < other < 0.5
+
+
+def test_equal_figures_give_even_chances() -> None:
+    assert chance_faster(contender("b", 1.0), contender("a", 1.0)) == pytest.approx(0.5)
+
+
+def test_the_confidence_agrees_with_the_closed_form_for_two() -> None:
+    order, _ = ranked([contender("a", 1.0, 0.1), contender("b", 1.1, 0.1)])
+    sure = confidence_of(order, 1)
+    assert sure is not None
+    assert sure.p_best == pytest.approx(1 - chance_faster(order[1], order[0]), abs=0.04)
+    assert 0 < sure.expected_regret < 0.05
+
+
+def test_a_clear_lead_is_certain_and_without_regret() -> None:
+    order, _ = ranked([contender("a", 1.0), contender("b", 5.0)])
+    sure = confidence_of(order, 0)
+    assert sure is not None
+    assert (sure.p_best, sure.expected_regret) == (1.0, 0.0)
+
+
+def test_the_seed_fixes_the_draws() -> None:
+    order, _ = ranked([contender("a", 1.0, 0.1), contender("b", 1.05, 0.1), contender("c", 1.06, 0.1)])
+    assert confidence_of(order, 7) == confidence_of(order, 7)
+    assert confidence_of(order, 7) != confidence_of(order, 8)
+
+
+def test_nothing_to_rank_has_no_confidence() -> None:
+    assert ranked([]) == ((), ())
+    assert confidence_of((), 0) is None
+
+
+def test_an_answer_names_the_best_and_says_it_in_three_sentences() -> None:
+    outcomes = [*block_measurements(tower(), "jax", FAST), *block_measurements(tower(), "torch-eager", SLOW)]
+    answer = advise(question(tower(), outcomes))
+    assert answer.best == answer.ranked[0]
+    assert answer.sentence.startswith("Use jax on the attached cpu:0: 90.0 ms")
+    assert "% sure that it is the fastest of 2 candidates" in answer.sentence
+    assert "2.00 times the time" in answer.why
+    assert "middle 89 %" in answer.why
+    assert "4 measurements on cpu:0" in answer.rests_on
+    assert TODAY in answer.rests_on
+    for text in (answer.sentence, answer.why, answer.rests_on):
+        assert text.endswith(".")
+        assert "\n" not in text
+
+
+def test_the_catalogs_titles_name_the_runtimes() -> None:
+    outcomes = block_measurements(tower(), "torch-eager", FAST)
+    answer = advise(replace(question(tower(), outcomes), facts=None))
+    assert answer.sentence.startswith("Use PyTorch, eager on the attached cpu:0")
+
+
+def test_nothing_feasible_is_said_with_the_commonest_reason() -> None:
+    answer = advise(question(tower(), devices=(replace(CPU, memory_bytes=1024),)))
+    assert answer.best is None
+    assert answer.confidence is None
+    assert answer.ranked == ()
+    assert "Nothing here can run this workload" in answer.sentence
+    assert "per chip memory" in answer.why
+
+
+def test_no_pool_at_all_is_said_so() -> None:
+    answer = advise(question(tower(), pools=()))
+    assert "no pool was given" in answer.sentence
+
+
+def test_for_cost_an_unknown_price_is_unranked_and_an_owned_machine_wins() -> None:
+    outcomes = block_measurements(tower(), "jax", FAST)
+    pools = (HERE, pool("h100-sxm", price=2.0), pool("v100-32"))
+    answer = advise(question(tower(), outcomes, pools=pools, objective="cost", runtimes=(runtime("jax"),)))
+    assert [e.candidate.label for e in answer.ranked] == ["jax on cpu:0", "jax on 1 x h100-sxm"]
+    assert [e.candidate.label for e in answer.unranked] == ["jax on 1 x v100-32"]
+    assert "costs nothing" in answer.why
+
+
+def test_two_owned_candidates_of_no_cost_are_ordered_by_their_step_time() -> None:
+    outcomes = [*block_measurements(tower(), "jax", SLOW), *block_measurements(tower(), "torch-eager", FAST)]
+    answer = advise(question(tower(), outcomes, objective="cost"))
+    assert [e.candidate.runtime for e in answer.ranked] == ["torch-eager", "jax"]
+    assert answer.equal == ()
+    assert "takes less time" in answer.why
+
+
+def test_for_energy_a_device_of_unknown_power_is_unranked() -> None:
+    outcomes = block_measurements(tower(), "jax", FAST)
+    answer = advise(question(tower(), outcomes, pools=(HERE, pool("h100-sxm")), objective="energy", runtimes=(runtime("jax"),)))
+    assert [e.candidate.label for e in answer.ranked] == ["jax on 1 x h100-sxm"]
+    assert [e.candidate.label for e in answer.unranked] == ["jax on cpu:0"]
+
+
+def test_the_flip_price_is_where_both_cost_the_same() -> None:
+    pools = (pool("h100-sxm", price=2.0), pool("v100-32", price=2.0))
+    before = advise(question(transformer(), pools=pools, objective="cost", runtimes=(runtime("jax"),)))
+    flip = next(f for f in before.flips if f.what == "price of 1 x h100-sxm")
+    assert flip.now == 2.0
+    for factor, winner in ((0.99, "h100-sxm"), (1.01, "v100-32")):
+        moved = (pool("h100-sxm", price=flip.at * factor), pools[1])
+        after = advise(question(transformer(), pools=moved, objective="cost", runtimes=(runtime("jax"),)))
+        assert after.best is not None
+        assert after.best.candidate.pools[0].accelerator == winner
+
+
+def test_the_flip_of_speed_is_the_runner_ups_time() -> None:
+    outcomes = [*block_measurements(tower(), "jax", FAST), *block_measurements(tower(), "torch-eager", SLOW)]
+    flip = advise(question(tower(), outcomes)).flips[0]
+    assert flip.now == pytest.approx(0.09)
+    assert flip.at == pytest.approx(0.18)
+    assert flip.winner == "torch-eager on cpu:0"
+
+
+def test_a_missed_deadline_and_budget_are_flagged_and_come_last() -> None:
+    workload = tower(total=Total(steps=1e6), targets=Targets(deadline_h=30.0, budget_usd=1.0))
+    outcomes = [*block_measurements(workload, "jax", FAST), *block_measurements(workload, "torch-eager", SLOW)]
+    answer = advise(question(workload, outcomes, pools=(HERE, pool("h100-sxm", price=1e6))))
+    assert answer.ranked[0].candidate.label == "jax on cpu:0"
+    late = next(e for e in answer.ranked if e.candidate.label == "torch-eager on cpu:0")
+    assert any(phrase.startswith("misses the deadline of 30 h") for phrase in late.missing)
+    dear = next(e for e in answer.ranked if e.candidate.label == "jax on 1 x h100-sxm")
+    assert any(phrase.startswith("misses the budget of 1 USD") for phrase in dear.missing)
+
+
+def test_when_every_candidate_misses_a_target_the_sentence_says_so() -> None:
+    workload = tower(task="infer", targets=Targets(latency_ms=1.0))
+    answer = advise(question(workload, block_measurements(workload, "jax", FAST)))
+    assert "no candidate meets every target" in answer.sentence
+
+
+def test_gaps_lead_with_what_could_decide_the_choice() -> None:
+    workload = tower()
+    outcomes = [
+        *block_measurements(workload, "jax", FAST), kernel("step_frame", {"arrays": 4}, 0.001, "jax", mode="train"),
+        *block_measurements(workload, "torch-eager", {"first": 0.01}),
+    ]
+    answer = advise(question(workload, outcomes))
+    assert answer.gaps[0].probe == block_probe(workload, workload.blocks[1], "torch-eager")
+    assert all(gap.remedy for gap in answer.gaps)
+
+
+def test_a_gap_that_needs_another_machine_has_no_probe_and_says_what_to_do() -> None:
+    answer = advise(question(tower(), pools=(pool("h100-sxm"),)))
+    assert [(gap.probe, gap.seconds) for gap in answer.gaps] == [(None, None)]
+    assert "on one machine with h100-sxm" in answer.gaps[0].remedy
+
+
+def test_failures_leave_the_other_runtimes_their_answer() -> None:
+    workload = tower()
+    broken = failure(block_probe(workload, workload.blocks[0], "torch-eager"), "lost", "killed by signal 9")
+    answer = advise(question(workload, [*block_measurements(workload, "jax", FAST), broken]))
+    assert answer.best is not None
+    assert answer.best.candidate.runtime == "jax"
+    assert [e.candidate.runtime for e in answer.unranked] == ["torch-eager"]
+    assert any("killed by signal 9" in phrase for phrase in answer.unranked[0].missing)
+
+
+@pytest.mark.parametrize(("changes", "error", "words"), [
+    ({"objective": "beauty"}, BadInput, "time, cost, energy"),
+    ({"pools": (Pool("gpu:7", 1, "gpu", attached=True),)}, BadInput, "cpu:0"),
+    ({"pools": (pool("h100-sxm", 0),)}, BadInput, "one chip or more"),
+])
+def test_a_question_that_cannot_be_answered_is_refused(changes: dict[str, object], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        question(tower(), **changes)
+
+
+def test_an_unknown_accelerator_is_refused_by_the_catalog() -> None:
+    with pytest.raises(NotFound):
+        advise(question(tower(), pools=(pool("h900"),)))
+
+
+def test_a_quantity_of_an_answer_is_never_without_evidence() -> None:
+    outcomes = block_measurements(tower(), "jax", FAST, compile_s=1.0)
+    answer = advise(question(tower(), outcomes, pools=(HERE, pool("h100-sxm", 4, 2.0), pool("tpu-v6e"))))
+    for estimate in (*answer.ranked, *answer.unranked):
+        shown = (estimate.step_time_s, estimate.throughput, estimate.memory_bytes_per_chip, estimate.compile_s, estimate.cost_usd,
+                 estimate.energy_j, *(share.seconds for share in estimate.breakdown))
+        assert all(number.evidence for number in shown if isinstance(number, Quantity))
