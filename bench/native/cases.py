@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    import numpy
+    import numpy as np
 
 RUNTIMES = ("jax", "torch-eager", "torch-compile", "tf-graph", "tf-xla", "keras-jax", "keras-tensorflow", "keras-torch")
 """Runtimes that the natives are written for, in the order in which they are measured."""
@@ -96,7 +96,7 @@ class Case:
 
     Args:
         name: what it is called in the table and on the command line.
-        family: which builder makes it (`gpt2`, `bert`, `llama`, `resnet50`, `mobilenet_v2`, `vit`, `lstm`, `dlrm`, `mlp`, `unet`).
+        family: which builder makes it: gpt2, bert, llama, resnet50, mobilenet_v2, vit, lstm, dlrm, mlp or unet.
         task: `train` or `infer`.
         batch: samples in one step.
         shape: its sizes.
@@ -130,7 +130,7 @@ CASES: tuple[Case, ...] = (
     Case("mobilenet-v2-train", "mobilenet_v2", "train", 8, Image(image=128, classes=1000), "momentum"),
     Case("vit-infer", "vit", "infer", 2, Vision(12, 768, 12, 3072, 224, 16, 1000), "none"),
     Case("lstm-train", "lstm", "train", 16, Recurrent(layers=2, width=650, vocabulary=10000, length=32), "sgd"),
-    Case("dlrm-train", "dlrm", "train", 2048, Recommender((13, 512, 256, 64), 26, 10000, 64, 1, (512, 256, 1)), "sgd"),
+    Case("dlrm-train", "dlrm", "train", 2048, Recommender((13, 512, 256, 32), 26, 20000, 32, 1, (512, 256, 1)), "sgd"),
     Case("mlp-train", "mlp", "train", 512, Dense((784, 2048, 2048, 2048, 10)), "adam"),
     Case("unet-train", "unet", "train", 1, Segmentation(image=96, base=64, classes=2), "adam"),
     Case("llama-train", "llama", "train", 1, _LLAMA, "adamw"),
@@ -174,21 +174,21 @@ def tiny(one: Case) -> Case:
 class Batch:
     """Random inputs of a case and, for training, its targets; images are batch x height x width x channels."""
 
-    inputs: "tuple[numpy.ndarray, ...]"
-    targets: "numpy.ndarray"
+    inputs: "tuple[np.ndarray, ...]"
+    targets: "np.ndarray"
 
 
 def random_batch(one: Case, seed: int = 0) -> Batch:
     """Return normal images and features, uniform tokens and classes; integers are int32, the rest float32."""
-    import numpy
+    import numpy as np
 
-    random = numpy.random.default_rng(seed)
+    random = np.random.default_rng(seed)
 
-    def normal(*sizes: int) -> "numpy.ndarray":
-        return random.standard_normal(sizes, dtype=numpy.float32)
+    def normal(*sizes: int) -> "np.ndarray":
+        return random.standard_normal(sizes, dtype=np.float32)
 
-    def integers(below: int, *sizes: int) -> "numpy.ndarray":
-        return random.integers(0, below, sizes, dtype=numpy.int32)
+    def integers(below: int, *sizes: int) -> "np.ndarray":
+        return random.integers(0, below, sizes, dtype=np.int32)
 
     n = one.batch
     match one.shape:
@@ -198,7 +198,7 @@ def random_batch(one: Case, seed: int = 0) -> Batch:
             return Batch((normal(n, s.image, s.image, 3),), integers(s.classes, n))
         case Recommender() as s:
             ids = integers(s.rows, n, s.tables, s.per_bag)
-            return Batch((normal(n, s.bottom[0]), ids), integers(2, n).astype(numpy.float32))
+            return Batch((normal(n, s.bottom[0]), ids), integers(2, n).astype(np.float32))
         case Dense() as s:
             return Batch((normal(n, s.widths[0]),), integers(s.widths[-1], n))
         case Segmentation() as s:

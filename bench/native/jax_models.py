@@ -1,4 +1,5 @@
 """The models in JAX: Flax linen modules, attention by `jax.nn.dot_product_attention`, recurrence by `jax.lax.scan`."""
+# ruff: noqa: ARG002, D102 (every model is called with the same arguments; the class says what its call does)
 
 from collections.abc import Callable, Sequence
 from functools import partial

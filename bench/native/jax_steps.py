@@ -5,7 +5,7 @@ from math import prod
 from typing import Any
 
 import jax
-import numpy
+import numpy as np
 import optax
 
 from bench.native.cases import Case, random_batch
@@ -75,20 +75,21 @@ def _random_variables(shapes: Any) -> Any:
 
     Why not the modules' own initializers: compiling them takes longer than the bench itself, and no time depends on them.
     """
-    random = numpy.random.default_rng(1)
+    random = np.random.default_rng(1)
 
     def fill(path: Any, leaf: Any) -> jax.Array:
         name = path[-1].key
         if name in ("scale", "var"):
-            return jax.numpy.ones(leaf.shape)
+            return jax.np.ones(leaf.shape)
         if name in ("bias", "mean"):
-            return jax.numpy.zeros(leaf.shape)
+            return jax.np.zeros(leaf.shape)
         deviation = 0.02 if name == "embedding" else prod(leaf.shape[:-1]) ** -0.5
-        return jax.device_put(deviation * random.standard_normal(leaf.shape, dtype=numpy.float32))
+        return jax.device_put(deviation * random.standard_normal(leaf.shape, dtype=np.float32))
 
     return jax.tree_util.tree_map_with_path(fill, shapes)
 
 
 def prepare(case: Case, runtime: str) -> JaxNative:
     """Return the native for `jax`."""
+    assert runtime == "jax"
     return JaxNative(case)

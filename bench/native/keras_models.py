@@ -53,7 +53,9 @@ def gelu(approximate: bool) -> Callable[[keras.KerasTensor], keras.KerasTensor]:
     return lambda x: keras.activations.gelu(x, approximate=approximate)
 
 
-def transformer_layer(x: keras.KerasTensor, s: Text | Vision, causal: bool, norm_first: bool, epsilon: float) -> keras.KerasTensor:
+def transformer_layer(
+    x: keras.KerasTensor, s: Text | Vision, causal: bool, norm_first: bool, epsilon: float,
+) -> keras.KerasTensor:
     """Apply one layer with `MultiHeadAttention` and a plain MLP."""
     attention = layers.MultiHeadAttention(s.heads, s.width // s.heads)
     first, second = layers.LayerNormalization(epsilon=epsilon), layers.LayerNormalization(epsilon=epsilon)

@@ -11,6 +11,7 @@ import sys
 import time
 from dataclasses import asdict
 from importlib import import_module
+from math import isfinite
 from typing import Protocol
 
 from bench.native.cases import CASES, RUNTIMES, Case, case, tiny
@@ -64,7 +65,7 @@ def main() -> int:
     if not asked.count:
         truth = measure(native.step)
         last = native.step()
-        finite = last == last and abs(last) != float("inf")
+        finite = isfinite(last)
         answer |= asdict(truth) | {"value": last if finite else None, "finite": finite}
     sys.stdout.write(json.dumps(answer) + "\n")
     return 0 if finite else 1

@@ -1,4 +1,5 @@
 """Layers in plain TensorFlow: `tf.Module`s over `tf.nn`, channels last, as one writes them without Keras."""
+# ruff: noqa: D102 (every model is called with the same arguments; the class says what its call does)
 
 from collections.abc import Callable, Sequence
 
@@ -110,7 +111,7 @@ class BatchNorm(tf.Module):
 
 
 class Attention(tf.Module):
-    """Multi-head self-attention: fused or separate projections, grouped key and value heads, rotary positions when asked."""
+    """Self-attention: fused or separate projections, grouped key and value heads, rotary positions when asked."""
 
     def __init__(self, width: int, heads: int, kv_heads: int, causal: bool, fused: bool, bias: bool, rotary: bool) -> None:
         super().__init__()

@@ -1,13 +1,26 @@
 """The models in plain TensorFlow, built of the layers in `tf_layers.py`; each is called with its inputs and `train`."""
+# ruff: noqa: ARG002, D102 (every model is called with the same arguments; the class says what its call does)
 
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 
 import tensorflow as tf
 
-from bench.native.cases import Case, Dense as DenseShape, Image, Recommender, Recurrent, Segmentation, Text, Vision
+from bench.native.cases import Case, Image, Recommender, Recurrent, Segmentation, Text, Vision
+from bench.native.cases import Dense as DenseShape
 from bench.native.tf_layers import (
-    Attention, BatchNorm, Conv, Dense, DepthwiseConv, LayerNorm, Lstm, Mlp, RmsNorm, UpConv, weight,
+    Attention,
+    BatchNorm,
+    Conv,
+    Dense,
+    DepthwiseConv,
+    LayerNorm,
+    Lstm,
+    Mlp,
+    RmsNorm,
+    UpConv,
+    weight,
 )
 
 exact_gelu = partial(tf.nn.gelu, approximate=False)
@@ -235,7 +248,7 @@ class Tower(tf.Module):
 
     def __init__(self, widths: tuple[int, ...], last_activation: bool) -> None:
         super().__init__()
-        self.layers = [Dense(a, b) for a, b in zip(widths, widths[1:], strict=False)]
+        self.layers = [Dense(a, b) for a, b in pairwise(widths)]
         self.last_activation = last_activation
 
     def __call__(self, x: tf.Tensor, train: bool = False) -> tf.Tensor:
@@ -285,8 +298,8 @@ class UNet(tf.Module):
     def __init__(self, shape: Segmentation) -> None:
         super().__init__()
         widths = [3] + [shape.base * 2**i for i in range(5)]
-        self.down = [DoubleConvolution(a, b) for a, b in zip(widths, widths[1:], strict=False)]
-        pairs = list(zip(widths[:1:-1], widths[-2:0:-1], strict=True))
+        self.down = [DoubleConvolution(a, b) for a, b in pairwise(widths)]
+        pairs = list(pairwise(widths[:0:-1]))
         self.up = [(UpConv(a, b), DoubleConvolution(a, b)) for a, b in pairs]
         self.head = Conv(1, shape.base, shape.classes, bias=True)
 

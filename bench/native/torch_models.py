@@ -1,6 +1,8 @@
 """The models in PyTorch: transformers' own classes from a configuration where it has them, plain `nn.Module`s otherwise."""
+# ruff: noqa: D102 (every model is called with the same arguments; the class says what its call does)
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import torch
 from torch import nn
@@ -96,7 +98,7 @@ def lstm(case: Case) -> nn.Module:
 def tower(widths: tuple[int, ...], last_activation: bool) -> nn.Sequential:
     """Return linear layers with relu between, and after the last one when asked."""
     layers: list[nn.Module] = []
-    for inputs, outputs in zip(widths, widths[1:], strict=False):
+    for inputs, outputs in pairwise(widths):
         layers += [nn.Linear(inputs, outputs), nn.ReLU()]
     return nn.Sequential(*(layers if last_activation else layers[:-1]))
 
@@ -153,9 +155,9 @@ class UNet(nn.Module):
         widths = [shape.base * 2**i for i in range(5)]
         self.first = DoubleConvolution(3, widths[0])
         self.down = nn.ModuleList(
-            nn.Sequential(nn.MaxPool2d(2), DoubleConvolution(a, b)) for a, b in zip(widths, widths[1:], strict=False)
+            nn.Sequential(nn.MaxPool2d(2), DoubleConvolution(a, b)) for a, b in pairwise(widths)
         )
-        pairs = list(zip(widths[::-1], widths[-2::-1], strict=False))
+        pairs = list(pairwise(widths[::-1]))
         self.up = nn.ModuleList(nn.ConvTranspose2d(a, b, 2, stride=2) for a, b in pairs)
         self.join = nn.ModuleList(DoubleConvolution(a, b) for a, b in pairs)
         self.head = nn.Conv2d(widths[0], shape.classes, 1)
