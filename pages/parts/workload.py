@@ -31,14 +31,16 @@ def workload_field() -> str | None:
     Raises:
         BadInput: the address holds a pasted workload that was cut or changed.
     """
+    offers = workloads.preset_names()
+    asked = link.text("workload")
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.selectbox(
-                "Workload", _offers(), index=None, accept_new_options=True, placeholder="Type a model: gpt2, llama, resnet …",
-                key=link.follow("workload", link.text("workload") or None), on_change=link.write("workload", "doc", "set"), width=420,
+                "Workload", offers, index=None, format_func=_spaced, placeholder="Type a model: gpt2, resnet …", width=420,
+                key=link.follow("workload", asked if asked in offers else None), on_change=link.write("workload", "doc", "set"),
                 help="A preset and its task. Anything in it can be changed below. You can also paste or upload a workload file.",
             )
-            with st.popover("Paste", icon=":material/content_paste:"):
+            with st.popover("Paste", icon=":material/content_paste:", key="paste_open", on_change="rerun"):
                 _paste_form()
             with st.popover("Upload", icon=":material/upload_file:"):
                 st.file_uploader("Workload file, YAML or JSON, at most 1 MB", type=["yaml", "yml", "json"], key="upload", max_upload_size=1,
@@ -52,7 +54,7 @@ def workload_field() -> str | None:
         st.error(plain(fault), icon=":material/error:")
     if "doc" in st.query_params:
         return _pasted()
-    return link.text("workload") or None
+    return asked or None
 
 
 def understood(text: str) -> "tuple[workloads.Understood, workloads.Understood]":
@@ -88,8 +90,8 @@ def change_form(document: Mapping[str, Any], base: Mapping[str, Any]) -> None:
         st.button("Undo all changes", type="tertiary", icon=":material/undo:", on_click=link.put, args=("set", None))
 
 
-def _offers() -> list[str]:
-    return list(workloads.preset_names())
+def _spaced(offer: str) -> str:
+    return offer.replace(":", ": ")
 
 
 def _paste_form() -> None:
@@ -137,6 +139,7 @@ def _take_text(content: str) -> None:
 def _take(parameters: Mapping[str, str]) -> None:
     for name in ("workload", "doc", "set", "objective"):
         link.put(name, parameters.get(name))
+    st.session_state["paste_open"] = False
 
 
 def _pasted() -> str:

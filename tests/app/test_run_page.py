@@ -5,7 +5,7 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.parts.text import WORD_JOINER, plain
+from pages.parts.text import plain
 from services import runs
 from tests.app.conftest import Keeper, Opener, as_markdown, words_of
 from tests.samples.parts import HOSTILE_NAME
@@ -106,8 +106,3 @@ def test_a_note_is_kept_and_shown_as_text(keep: Keeper, open_page: Opener) -> No
     assert "# *seen* by $me$" in [element.value for element in page.text]
 
 
-def test_plain_disarms_what_streamlit_would_replace() -> None:
-    assert plain("a*b") == "a\\*b"
-    assert plain(":red[x]") == f"\\:{WORD_JOINER}red\\[x\\]"
-    assert plain("a->b") == f"a\\-{WORD_JOINER}\\>b"
-    assert plain("one\ntwo") == "one two"
