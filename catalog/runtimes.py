@@ -27,7 +27,7 @@ class RuntimeSpec:
         mode: `jit`, `eager`, `compile`, `graph`, `xla`, `tpu`, or keras' backend.
         title: how it is written for people.
         distributions: what is installed for it in the default CPU environment; versions are kept with a measurement.
-        alternatives: (name out of `distributions`, other distribution that holds the same modules) for builds with an accelerator.
+        alternatives: (name out of `distributions`, another that holds the same modules), for builds with an accelerator.
         modules: import names that must all be found for it to start.
         requirements: the file of this repository that installs it.
     """
@@ -70,7 +70,8 @@ def _spec(row: dict[str, str]) -> RuntimeSpec:
     pairs = (entry.split("=") for entry in row["alternatives"].split())
     alternatives = tuple((name, other) for name, other in pairs)
     distributions, modules = tuple(row["distributions"].split()), tuple(row["modules"].split())
-    return RuntimeSpec(row["id"], row["framework"], row["mode"], row["title"], distributions, alternatives, modules, row["requirements"])
+    named = row["id"], row["framework"], row["mode"], row["title"]
+    return RuntimeSpec(*named, distributions, alternatives, modules, row["requirements"])
 
 
 def family_of(accelerator: Accelerator) -> str:
