@@ -89,7 +89,7 @@ def read_place(place: Place) -> Reading:
 
 def _time(place: Place, block: Block, peaks: Peaks | None) -> BlockTime:
     probe = probe_of(block, place.workload, place.runtime.id, place.device.id, place.local_batch)
-    return time_of_block(block, place.workload, probe, place.answered, peaks, not place.eager)
+    return time_of_block(block, place.workload, probe, place.answered, peaks, place.best, not place.eager)
 
 
 def _shares(

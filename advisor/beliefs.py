@@ -20,6 +20,7 @@ class Beliefs:
         extrapolation_sigma: added for each unit of |ln(batch / measured batch)| when one batch was measured.
         interpolation_sigma: the same when the batch lies between measured ones.
         version_sigma: added when only another version of the framework was measured.
+        fixed_share: most of a block's time that its optimizer update may stand for when a batch is scaled.
         slope_limits: least and greatest slope of ln(efficiency) over ln(batch) that is followed beyond the measured batches.
         compile_growth: compile time of r equal blocks is that of one times r to this power; compilers here unroll.
         compile_sigma: error of a compile time put together from blocks.
@@ -39,6 +40,7 @@ class Beliefs:
     extrapolation_sigma: float = 0.15
     interpolation_sigma: float = 0.05
     version_sigma: float = 0.10
+    fixed_share: float = 0.6
     slope_limits: tuple[float, float] = (-0.25, 1.0)
     compile_growth: float = 1.0
     compile_sigma: float = 0.5
@@ -88,6 +90,7 @@ class ChipHabits:
         launch_s: seconds between two kernels of one program; `eager_launch_s` when Python starts each operation.
         serial_s: seconds for one dependent step of a recurrent layer.
         hop_s: latency of one step of a collective.
+        frame_s: bare cost of calling one step from the host.
         reserve_bytes: kept by the runtime on each chip.
     """
 
@@ -107,6 +110,7 @@ class ChipHabits:
     eager_launch_s: float
     serial_s: float
     hop_s: float
+    frame_s: float
     reserve_bytes: float
 
 
@@ -114,17 +118,17 @@ CHIP_HABITS: dict[str, ChipHabits] = {
     "gpu": ChipHabits(
         matmul=0.57, attention=0.37, conv=0.42, depthwise=0.05, rnn=0.30, other=0.03, vector_share=0.07,
         memory_share=0.75, lookup_share=0.4, tile_rows=64, tile_columns=64, fill_tiles=60.0,
-        launch_s=3e-6, eager_launch_s=8e-6, serial_s=8e-6, hop_s=5e-6, reserve_bytes=0.8 * 2**30,
+        launch_s=3e-6, eager_launch_s=8e-6, serial_s=8e-6, hop_s=5e-6, frame_s=5e-5, reserve_bytes=0.8 * 2**30,
     ),
     "tpu": ChipHabits(
         matmul=0.80, attention=0.45, conv=0.45, depthwise=0.015, rnn=0.30, other=0.01, vector_share=0.015,
         memory_share=0.75, lookup_share=0.2, tile_rows=8, tile_columns=128, fill_tiles=2.0,
-        launch_s=1e-6, eager_launch_s=20e-6, serial_s=5e-6, hop_s=1e-6, reserve_bytes=0.5 * 2**30,
+        launch_s=1e-6, eager_launch_s=20e-6, serial_s=5e-6, hop_s=1e-6, frame_s=8e-5, reserve_bytes=0.5 * 2**30,
     ),
     "cpu": ChipHabits(
         matmul=0.60, attention=0.30, conv=0.45, depthwise=0.10, rnn=0.30, other=0.05, vector_share=0.10,
         memory_share=0.75, lookup_share=0.3, tile_rows=1, tile_columns=16, fill_tiles=64.0,
-        launch_s=2e-6, eager_launch_s=8e-6, serial_s=10e-6, hop_s=5e-6, reserve_bytes=0.5 * 2**30,
+        launch_s=2e-6, eager_launch_s=8e-6, serial_s=10e-6, hop_s=5e-6, frame_s=3e-5, reserve_bytes=0.5 * 2**30,
     ),
 }
 CHIP_HABITS["other"] = CHIP_HABITS["gpu"]

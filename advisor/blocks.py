@@ -48,7 +48,7 @@ def probe_of(block: Block, workload: Workload, runtime: str, device: str, batch:
 
 
 def time_of_block(
-    block: Block, workload: Workload, probe: Probe, answered: Answered, peaks: Peaks | None, fused: bool
+    block: Block, workload: Workload, probe: Probe, answered: Answered, peaks: Peaks | None, best: Peaks | None, fused: bool
 ) -> BlockTime:
     """Return the time of one repeat of a block, with the best tier that the outcomes allow.
 
@@ -58,6 +58,7 @@ def time_of_block(
         probe: what would measure it, from `probe_of`.
         answered: outcomes of the probe's runtime on its device.
         peaks: measured kernels of the same place, or None.
+        best: the best kernels of any runtime there, or None; tells how long an optimizer update takes at least.
         fused: whether the runtime fuses element-wise operations.
     """
     distrusted = answered.quarantined.get(key_of(probe))
@@ -75,7 +76,7 @@ def time_of_block(
     near = answered.families.get(family_of(probe), ())
     wanted = batch_of(probe.sizes)
     if near and wanted is not None:
-        seconds = _between_batches(block, near, wanted)
+        seconds = _between_batches(block, near, wanted, _update_s(block, workload, best))
         compile_s = near[0].measurement.compile_s
         gap = _gap(block, probe, seconds.mid, "it is interpolated from other batches")
         return BlockTime(seconds, compile_s, True, doubts, gap)
@@ -96,14 +97,23 @@ def _measured(block: Block, answer: Answer) -> Quantity:
     return log_normal(answer.seconds, hypot(BELIEFS.sigma("transferred"), answer.error), "transferred", evidence, note)
 
 
-def _between_batches(block: Block, near: tuple[Answer, ...], wanted: int) -> Quantity:
-    """Return time at a batch from other batches by log-log interpolation of samples per second."""
+def _update_s(block: Block, workload: Workload, best: Peaks | None) -> float:
+    """Return seconds of the optimizer update of a block, which no batch changes; 0 when no memory rate was measured."""
+    if not workload.trains or best is None or best.memory is None or not block.parameter_count:
+        return 0.0
+    update = update_of(block.parameter_count, workload.optimizer, 1)
+    return update.traffic_bytes / best.memory.at(update.traffic_bytes)
+
+
+def _between_batches(block: Block, near: tuple[Answer, ...], wanted: int, update_s: float) -> Quantity:
+    """Return time at a batch from other batches by log-log interpolation of samples per second, the update set aside."""
     by_batch: dict[int, Answer] = {}
     for answer in sorted(near, key=lambda a: (a.measurement.taken_at, a.seconds)):
         batch = batch_of(answer.measurement.probe.sizes)
         if batch is not None:
             by_batch[batch] = answer
-    points = sorted((log(batch), log(batch / answer.seconds)) for batch, answer in by_batch.items())
+    fixed = min(update_s, BELIEFS.fixed_share * min(answer.seconds for answer in by_batch.values()))
+    points = sorted((log(batch), log(batch / (answer.seconds - fixed))) for batch, answer in by_batch.items())
     at = log(wanted)
     nearest = min(points, key=lambda point: abs(point[0] - at))
     if len(points) == 1:
@@ -119,7 +129,7 @@ def _between_batches(block: Block, near: tuple[Answer, ...], wanted: int) -> Qua
     batches = ", ".join(str(batch) for batch in sorted(by_batch))
     how = f"{block.name}: efficiency at batch {wanted} read from batch {batches}"
     used = sorted(answer.evidence for answer in by_batch.values())
-    return log_normal(wanted / exp(rate), sigma, "interpolated", how, *used)
+    return log_normal(fixed + wanted / exp(rate), sigma, "interpolated", how, *used)
 
 
 def _line(points: list[tuple[float, float]], at: float) -> tuple[float, bool]:

@@ -142,6 +142,7 @@ class Datasheets:
             compute, memory, launch = block_seconds(demands, rate.flop_per_s, vector, bytes_per_s)
             times = update_share if name == UPDATE else division.parts * again
             rows.append((name, compute * times, memory * times, launch * (1.0 if name == UPDATE else times)))
+        rows.append(("step frame", 0.0, 0.0, CHIP_HABITS[chip.kind].frame_s))
         communication = 0.0 if fabric is None else self._communication_s(division, fabric)
         busy = sum(compute + memory for _, compute, memory, _ in rows)
         return Terms(tuple(rows), communication, exposed_s(communication, busy))

@@ -38,7 +38,7 @@ def plan_words(plan: Plan, chips: int) -> str:
     if chips > 1:
         words.append("fully sharded (FSDP)" if plan.fsdp > 1 else "data parallel")
     if plan.micro_batch is not None:
-        words.append(f"{plan.micro_batch} samples a chip at a time")
+        words.append(f"{plan.micro_batch} sample{'s' if plan.micro_batch > 1 else ''} a chip at a time")
     if plan.remat:
         words.append("activations computed again")
     return ", ".join(words)
@@ -86,7 +86,17 @@ def why_of(order: tuple[Contender, ...], objective: str, titles: Mapping[str, st
     if len(order) == 1:
         return f"Nothing else has a known figure; {leads}."
     runner = order[1]
+    other = next((c for c in order[1:] if c.estimate.candidate.pools != best.estimate.candidate.pools), None)
+    if other is not None and _same_figure(best, runner):
+        words = _margin(best, other, objective, candidate_words(other.estimate, titles))
+        return f"{words} (datasheets cannot tell the compilers on one pool apart); {leads}."
     return f"{_margin(best, runner, objective, candidate_words(runner.estimate, titles))}; {leads}."
+
+
+def _same_figure(best: Contender, runner: Contender) -> bool:
+    """Return whether two runtimes on one pool share the figure of its datasheet."""
+    same = best.estimate.candidate.pools == runner.estimate.candidate.pools
+    return same and best.value.tier == "datasheet" and best.value.mid == runner.value.mid
 
 
 def _margin(best: Contender, runner: Contender, objective: str, other: str) -> str:

@@ -368,3 +368,13 @@ def test_every_evidence_of_a_measured_step_names_runtime_device_and_date() -> No
     named = [text for text in found.step_time_s.evidence if ": measured" in text]
     assert len(named) == 2
     assert all(TAKEN[:10] in text and "jax on cpu:0" in text and "21 samples" in text for text in named)
+
+
+def test_an_optimizer_update_is_not_scaled_with_the_batch() -> None:
+    workload = replace(tower(), blocks=tower().blocks[:1])
+    block = workload.blocks[0]
+    update_s = block.parameter_count * 4 * 7 / 1e10
+    half = measurement(block_probe(workload, block, "jax", 32), 0.004 + update_s)
+    found = estimate_of(advise(question(workload, [half, *kernels("jax", bytes_per_s=1e10)])))
+    assert found.step_time_s is not None
+    assert found.step_time_s.mid == pytest.approx(0.008 + update_s)

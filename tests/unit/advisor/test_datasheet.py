@@ -74,7 +74,7 @@ def test_the_slices_add_up_to_the_step() -> None:
     found = estimate(transformer(), GPU, 8)
     assert found.step_time_s is not None
     assert sum(share.seconds.mid for share in found.breakdown) == pytest.approx(found.step_time_s.mid)
-    assert {share.block for share in found.breakdown} == {"layer", "optimizer update", "all blocks"}
+    assert {share.block for share in found.breakdown} == {"layer", "optimizer update", "step frame", "all blocks"}
 
 
 def test_compilers_share_one_figure_and_eager_is_slower() -> None:

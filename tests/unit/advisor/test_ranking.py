@@ -6,7 +6,8 @@ import pytest
 
 from advisor import advise
 from advisor.ranking import Contender, chance_faster, confidence_of, ranked
-from core.advice import Candidate, Estimate, Plan
+from core.advice import Candidate, Estimate, Plan, Recommendation
+from core.codec import from_json, to_json
 from core.device import Pool
 from core.errors import BadInput, NotFound
 from core.quantity import Quantity, log_normal
@@ -249,3 +250,16 @@ def test_a_quantity_of_an_answer_is_never_without_evidence() -> None:
         shown = (estimate.step_time_s, estimate.throughput, estimate.memory_bytes_per_chip, estimate.compile_s, estimate.cost_usd,
                  estimate.energy_j, *(share.seconds for share in estimate.breakdown))
         assert all(number.evidence for number in shown if isinstance(number, Quantity))
+
+
+def test_the_reason_compares_with_another_pool_where_datasheets_cannot_tell_compilers_apart() -> None:
+    runtimes = (runtime("jax"), runtime("torch-compile"))
+    answer = advise(question(transformer(), pools=(pool("h100-sxm"), pool("v100-32")), runtimes=runtimes))
+    assert answer.why.startswith("The next, jax on 1 x v100-32, needs ")
+    assert "cannot tell the compilers on one pool apart" in answer.why
+
+
+def test_an_answer_survives_being_written_and_read() -> None:
+    outcomes = [*block_measurements(tower(), "jax", FAST, compile_s=1.0), *block_measurements(tower(), "torch-eager", {"first": 0.1})]
+    answer = advise(question(tower(), outcomes, pools=(HERE, pool("h100-sxm", 4, 2.0), pool("tpu-v6e"))))
+    assert from_json(Recommendation, to_json(answer)) == answer
