@@ -9,9 +9,14 @@ from pathlib import Path
 import streamlit as st
 
 parts = Path(__file__).parent / "pages" / "parts"
-st.set_page_config(page_title="Tandem", page_icon=str(parts / "mark.svg"), layout="wide", menu_items={
-    "About": "Tandem: which framework, on which accelerators, for this workload, and how sure are we?",
-})
+st.set_page_config(
+    page_title="Tandem",
+    page_icon=str(parts / "mark.svg"),
+    layout="wide",
+    menu_items={
+        "About": "Tandem: which framework, on which accelerators, for this workload, and how sure are we?",
+    },
+)
 st.logo(str(parts / "wordmark.svg"), size="large")
 
 st.navigation(

@@ -11,11 +11,15 @@ def tiers() -> None:
     """Draw the tiers, best first, with the band that each starts with."""
     st.subheader("Where a number comes from", anchor=False)
     factor = {tier: 2.718281828459045 ** (Z_80 * TIER_SIGMA[tier]) for tier in TIERS}
-    st.table({
-        "Tier": [f"{symbol} {word}" for symbol, word, _ in tier_legend()],
-        "Meaning": [meaning for _, _, meaning in tier_legend()],
-        "Band starts at": [f"÷ {write.three_digits(value)} to × {write.three_digits(value)}" for value in factor.values()],
-    }, border="horizontal", hide_index=True)
+    st.table(
+        {
+            "Tier": [f"{symbol} {word}" for symbol, word, _ in tier_legend()],
+            "Meaning": [meaning for _, _, meaning in tier_legend()],
+            "Band starts at": [f"÷ {write.three_digits(value)} to × {write.three_digits(value)}" for value in factor.values()],
+        },
+        border="horizontal",
+        hide_index=True,
+    )
     st.markdown("A number made of several parts carries the weakest tier among them.")
 
 
@@ -23,9 +27,9 @@ def bands() -> None:
     """Say what a band is."""
     st.subheader("What a band means", anchor=False)
     st.markdown(
-        "A band is meant to hold the truth four times in five. It comes from the spread of the samples, from the tier, and from how "
-        "much the parts of a sum may err together. When the bands of two candidates overlap so far that neither is clearly better, the "
-        "page says *too close to call* and lists both."
+        "A band is meant to hold the truth four times in five. It comes from the spread of the samples, from the tier, and from "
+        "how much the parts of a sum may err together. When the bands of two candidates overlap so far that neither is clearly "
+        "better, the page says *too close to call* and lists both."
     )
 
 
@@ -33,7 +37,7 @@ def measuring() -> None:
     """Say how time is taken."""
     st.subheader("How it is measured", anchor=False)
     st.markdown(
-        "- A workload is cut into its layers; each different layer is timed once in each framework, with its own shape and data type.\n"
+        "- A workload is cut into its layers; each different layer is timed once in each framework, in its own shape and type.\n"
         "- Each framework runs in a process of its own. Its results must agree with the others before anything is timed.\n"
         "- Compiling and warming up are timed apart. Raw samples are kept; medians and spreads are computed from them.\n"
         "- A result above 105 % of the device's peak, or too noisy to use, is kept, marked as doubted, and not used.\n"
@@ -45,8 +49,9 @@ def sources() -> None:
     """Say where facts come from."""
     st.subheader("Sources", anchor=False)
     st.markdown(
-        "Peak rates, memory, links and prices come from the catalog; each row names its source and its date. Prices are what the source "
-        "said on that day. Reasons name the rule, its source and the date they were last checked. Open *From where?* beside any answer."
+        "Peak rates, memory, links and prices come from the catalog; each row names its source and its date. Prices are what the "
+        "source said on that day. Reasons name the rule, its source and the date they were last checked. Open *From where?* "
+        "beside any answer."
     )
 
 
@@ -54,6 +59,6 @@ def limits() -> None:
     """Say what Tandem does not know."""
     st.subheader("Limits", anchor=False)
     st.markdown(
-        "Accelerators that are not attached are estimated, not measured, and their bands are wide for that reason. Loading of data, "
-        "checkpoints and failures of machines are not part of a step time unless the workload describes them."
+        "Accelerators that are not attached are estimated, not measured, and their bands are wide for that reason. Loading of "
+        "data, checkpoints and failures of machines are not part of a step time unless the workload describes them."
     )

@@ -27,7 +27,9 @@ def run_actions(run: Run) -> None:
             st.caption("Link to this run")
             st.code(link.page_address("run", id=run.id), language=None, wrap_lines=True)
             st.caption("The same from a terminal")
-            st.code(f"./tandem show {run.id}\n./tandem report {run.id} --format html -o report.html", language="bash", wrap_lines=True)
+            st.code(
+                f"./tandem show {run.id}\n./tandem report {run.id} --format html -o report.html", language="bash", wrap_lines=True
+            )
             st.caption("The workload as a file")
             st.code(run.document, language="json", wrap_lines=True)
         with st.popover("Note", icon=":material/edit_note:"):
@@ -66,8 +68,16 @@ def confirm_delete(run_id: str, name: str) -> None:
 
 
 def _download(run_id: str, kind: str, label: str, icon: str, mime: str) -> None:
-    st.download_button(label, data=lambda: exports.export(run_id, kind).data, file_name=f"tandem-{run_id}.{kind}", mime=mime, icon=icon,
-                       on_click="ignore", key=f"export:{kind}", width="stretch")
+    st.download_button(
+        label,
+        data=lambda: exports.export(run_id, kind).data,
+        file_name=f"tandem-{run_id}.{kind}",
+        mime=mime,
+        icon=icon,
+        on_click="ignore",
+        key=f"export:{kind}",
+        width="stretch",
+    )
 
 
 def _note_form(run: Run) -> None:

@@ -21,7 +21,22 @@ EVIDENCE_SHOWN = 4
 
 def unsaved(workload: Workload, document: Mapping[str, Any], options: RunOptions, recommendation: Recommendation) -> Run:
     """Return an instant answer as a run without an id, so that it is shown like any other."""
-    return Run("", "", None, "done", json.dumps(document, sort_keys=True, default=str), options, workload, (), (), recommendation, Progress("finished"), (), "", "")
+    return Run(
+        "",
+        "",
+        None,
+        "done",
+        json.dumps(document, sort_keys=True, default=str),
+        options,
+        workload,
+        (),
+        (),
+        recommendation,
+        Progress("finished"),
+        (),
+        "",
+        "",
+    )
 
 
 def show_answer(run: Run) -> None:
@@ -32,10 +47,16 @@ def show_answer(run: Run) -> None:
     if advice is not None and advice.confidence is not None and advice.best is not None:
         sure = advice.confidence.p_best
         with st.container(horizontal=True, gap="xsmall"):
-            st.badge(f"{write.percent(sure)} likely to be the best of {len(advice.ranked)}", icon=":material/target:",
-                     color="green" if sure >= 0.8 else "blue" if sure >= 0.5 else "orange")
-            st.badge(f"{write.percent(advice.confidence.expected_regret)} expected loss against the true best", color="gray",
-                     help="What choosing it is expected to cost, as a share of the objective, averaged over what is not known")
+            st.badge(
+                f"{write.percent(sure)} likely to be the best of {len(advice.ranked)}",
+                icon=":material/target:",
+                color="green" if sure >= 0.8 else "blue" if sure >= 0.5 else "orange",
+            )
+            st.badge(
+                f"{write.percent(advice.confidence.expected_regret)} expected loss against the true best",
+                color="gray",
+                help="What choosing it is expected to cost, as a share of the objective, averaged over what is not known",
+            )
             if advice.equal:
                 st.badge("Too close to call", icon=":material/balance:", color="orange", help=plain("; ".join(advice.equal), 600))
     st.markdown(f"**Why:** {plain(said.why, 600)}")
@@ -70,8 +91,14 @@ def show_assumptions(workload: Workload, where: str) -> None:
 def figures(row: view.CandidateRow, workload: Workload) -> tuple[tuple[str, view.Figure], ...]:
     """Return the numbers of one candidate by name, each with what it is counted for."""
     amount = view.amount_text(workload)
-    return (("Step time", row.step_time), ("Throughput", row.throughput), ("Memory per chip", row.memory), ("Compile time", row.compile),
-            (f"Cost, {amount}", row.cost), (f"Energy, {amount}", row.energy))
+    return (
+        ("Step time", row.step_time),
+        ("Throughput", row.throughput),
+        ("Memory per chip", row.memory),
+        ("Compile time", row.compile),
+        (f"Cost, {amount}", row.cost),
+        (f"Energy, {amount}", row.energy),
+    )
 
 
 def _place(title: str, row: view.CandidateRow, workload: Workload) -> None:
@@ -87,10 +114,16 @@ def _place(title: str, row: view.CandidateRow, workload: Workload) -> None:
         if row.step_time.band:
             st.caption(row.step_time.band, width="content", help="Its 80 % band: meant to hold the truth four times in five")
         st.badge(tier_label(row.tier), color=TIER_COLOR.get(row.tier, "gray"))
-    st.markdown("  \n".join((
-        f"Throughput: {plain(row.throughput.text)}", f"Memory a chip: {row.memory_text}, {row.fits}",
-        f"Cost, {view.amount_text(workload)}: {plain(row.cost.text)}", f"Split: {plain(row.plan)}",
-    )))
+    st.markdown(
+        "  \n".join(
+            (
+                f"Throughput: {plain(row.throughput.text)}",
+                f"Memory a chip: {row.memory_text}, {row.fits}",
+                f"Cost, {view.amount_text(workload)}: {plain(row.cost.text)}",
+                f"Split: {plain(row.plan)}",
+            )
+        )
+    )
     with st.popover("From where?", type="tertiary", icon=":material/fact_check:", key=f"where:{title}"):
         for name, figure in figures(row, workload):
             _evidence(name, figure)

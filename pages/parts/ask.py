@@ -25,9 +25,21 @@ def first_visit() -> None:
     """Say what happens next, and show the last runs when there are any."""
     with st.grid(3, min_column_width=240, gap="small"):
         for title, icon, text in (
-            ("Describe", ":material/edit_note:", "A preset, or your own model as a few lines of YAML: task, batch, length, data type."),
-            ("Measure", ":material/speed:", "Its own layers run here, in each framework that is installed, with progress you can watch and stop."),
-            ("Decide", ":material/fact_check:", "One sentence, a band on each number, the reasons with sources, and a report to take away."),
+            (
+                "Describe",
+                ":material/edit_note:",
+                "A preset, or your own model as a few lines of YAML: task, batch, length, data type.",
+            ),
+            (
+                "Measure",
+                ":material/speed:",
+                "Its own layers run here, in each framework that is installed, with progress you can watch and stop.",
+            ),
+            (
+                "Decide",
+                ":material/fact_check:",
+                "One sentence, a band on each number, the reasons with sources, and a report to take away.",
+            ),
         ):
             with st.container(border=True, height="stretch"):
                 st.markdown(f"{icon} **{title}**")
@@ -46,8 +58,11 @@ def options(workload: Workload) -> RunOptions:
     least, most, usual = BUDGETS_S
     pools = link.text("pools") or "all"
     return RunOptions(
-        link.chosen("probe", tuple(DEPTHS), "quick"), float(link.number("budget", least, most, usual)), tuple(link.several("runtime", installed())),
-        pools, link.chosen("objective", OBJECTIVES, workload.objective),
+        link.chosen("probe", tuple(DEPTHS), "quick"),
+        float(link.number("budget", least, most, usual)),
+        tuple(link.several("runtime", installed())),
+        pools,
+        link.chosen("objective", OBJECTIVES, workload.objective),
     )
 
 
@@ -69,7 +84,7 @@ def instant_run(given: "workloads.Understood", chosen: RunOptions) -> Run:
 
 
 @st.cache_data(ttl=20, max_entries=64, show_spinner="Reading the catalog and stored measurements …")
-def _instant(stamp: str, chosen: RunOptions, _document: dict[str, Any]) -> Any:
+def _instant(stamp: str, chosen: RunOptions, _document: dict[str, Any]) -> Any:  # noqa: ARG001  (the cache knows the document by it)
     return advice.instant(_document, chosen)
 
 
@@ -77,8 +92,8 @@ def describe(workload: Workload) -> None:
     """Draw what was understood in one line of figures."""
     sizes = f"batch {workload.batch:,}" + (f" × {workload.length:,}" if workload.length else "")
     st.markdown(
-        f"**{plain(workload.name, 80)}** · {workload.task} · {sizes} · {workload.dtype} · {write.count(workload.parameter_count)} parameters · "
-        f"{write.count(workload.flop_per_step, 'FLOP')} a step"
+        f"**{plain(workload.name, 80)}** · {workload.task} · {sizes} · {workload.dtype} · "
+        f"{write.count(workload.parameter_count)} parameters · {write.count(workload.flop_per_step, 'FLOP')} a step"
     )
 
 
@@ -86,12 +101,26 @@ def objective_and_pools(chosen: RunOptions) -> None:
     """Draw what to rank for and where it may run."""
     kind = chosen.pools if chosen.pools in POOLS else "named"
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.segmented_control("Rank for", OBJECTIVES, format_func=str.capitalize, required=True, key=link.follow("objective", chosen.objective),
-                             on_change=link.write("objective"))
-        st.selectbox("Where", tuple(POOLS), format_func=POOLS.__getitem__, key=link.follow("where", kind), on_change=_take_where, width=240)
+        st.segmented_control(
+            "Rank for",
+            OBJECTIVES,
+            format_func=str.capitalize,
+            required=True,
+            key=link.follow("objective", chosen.objective),
+            on_change=link.write("objective"),
+        )
+        st.selectbox(
+            "Where", tuple(POOLS), format_func=POOLS.__getitem__, key=link.follow("where", kind), on_change=_take_where, width=240
+        )
         if kind == "named":
-            st.text_input("Pools", key=link.follow("pools", chosen.pools), on_change=link.write("pools"), width=320,
-                          placeholder="h100-sxm=8,tpu-v6e=16", help="Catalog keys with counts of chips, parted by commas")
+            st.text_input(
+                "Pools",
+                key=link.follow("pools", chosen.pools),
+                on_change=link.write("pools"),
+                width=320,
+                placeholder="h100-sxm=8,tpu-v6e=16",
+                help="Catalog keys with counts of chips, parted by commas",
+            )
 
 
 def probe_this_machine(given: "workloads.Understood", chosen: RunOptions) -> None:
@@ -104,7 +133,9 @@ def probe_this_machine(given: "workloads.Understood", chosen: RunOptions) -> Non
             with st.popover("Options", icon=":material/settings:"):
                 _probe_options(chosen)
             picked = ", ".join(chosen.runtimes) or f"all {len(installed())} installed frameworks"
-            st.caption(plain(f"{picked} · at most {chosen.budget_s:.0f} s · {DEPTHS[chosen.probe].lower()}", 200), width="content")
+            st.caption(
+                plain(f"{picked} · at most {chosen.budget_s:.0f} s · {DEPTHS[chosen.probe].lower()}", 200), width="content"
+            )
 
 
 def same_command(text: str, run: Run) -> None:
@@ -118,12 +149,30 @@ def same_command(text: str, run: Run) -> None:
 
 def _probe_options(chosen: RunOptions) -> None:
     least, most, _ = BUDGETS_S
-    st.pills("Frameworks to measure; none picked means all", installed(), selection_mode="multi", key=link.follow("runtime", list(chosen.runtimes)),
-             on_change=link.write("runtime"))
-    st.segmented_control("How far", tuple(DEPTHS), format_func=DEPTHS.__getitem__, required=True, key=link.follow("probe", chosen.probe),
-                         on_change=link.write("probe"), help="Until settled: goes on until more measuring would hardly change the choice")
-    st.number_input("Seconds of measuring, at most", least, most, step=10, key=link.follow("budget", int(chosen.budget_s)),
-                    on_change=link.write("budget"))
+    st.pills(
+        "Frameworks to measure; none picked means all",
+        installed(),
+        selection_mode="multi",
+        key=link.follow("runtime", list(chosen.runtimes)),
+        on_change=link.write("runtime"),
+    )
+    st.segmented_control(
+        "How far",
+        tuple(DEPTHS),
+        format_func=DEPTHS.__getitem__,
+        required=True,
+        key=link.follow("probe", chosen.probe),
+        on_change=link.write("probe"),
+        help="Until settled: goes on until more measuring would hardly change the choice",
+    )
+    st.number_input(
+        "Seconds of measuring, at most",
+        least,
+        most,
+        step=10,
+        key=link.follow("budget", int(chosen.budget_s)),
+        on_change=link.write("budget"),
+    )
 
 
 def _take_where() -> None:
@@ -138,5 +187,3 @@ def _start(given: "workloads.Understood", chosen: RunOptions) -> None:
         refuse(error)
         return
     st.switch_page("pages/run.py", query_params={"id": run_id})
-
-

@@ -28,7 +28,7 @@ def chart(run: Run, name: str) -> None:
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
-def _spec(key: str, theme: str, _run: Run, _name: str) -> tuple[dict[str, Any] | None, str]:
+def _spec(key: str, theme: str, _run: Run, _name: str) -> tuple[dict[str, Any] | None, str]:  # noqa: ARG001  (the cache knows the run by it)
     subject = _run if _name in ("roofline", "outcomes") else _run.recommendation
     if subject is None:
         return None, "There is no advice to draw."

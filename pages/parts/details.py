@@ -83,8 +83,12 @@ def _measurements(run: Run) -> None:
 
 
 def _facts(run: Run) -> None:
-    sections = (("Workload", facts.workload_facts(run)), ("Run", facts.run_facts(run)), ("Devices", facts.device_facts(run)),
-                ("Versions", run.versions))
+    sections = (
+        ("Workload", facts.workload_facts(run)),
+        ("Run", facts.run_facts(run)),
+        ("Devices", facts.device_facts(run)),
+        ("Versions", run.versions),
+    )
     with st.grid(2, min_column_width=420, gap="large"):
         for title, rows in sections:
             with st.container(gap="small"):

@@ -7,7 +7,12 @@ from pages.parts.ask import device_report
 from pages.parts.text import plain
 from services import devices as service
 
-KINDS = {"cpu": ":material/memory:", "gpu": ":material/developer_board:", "tpu": ":material/hub:", "other": ":material/device_unknown:"}
+KINDS = {
+    "cpu": ":material/memory:",
+    "gpu": ":material/developer_board:",
+    "tpu": ":material/hub:",
+    "other": ":material/device_unknown:",
+}
 
 
 def looked_up() -> "service.DevicesReport":
@@ -43,10 +48,15 @@ def runtimes(report: "service.DevicesReport") -> None:
     st.subheader("Frameworks", anchor=False)
     versions = {runtime.id: ", ".join(f"{name} {version}" for name, version in runtime.versions) for runtime in report.runtimes}
     able = [(device, runtime) for device, runtime, ok, _, _ in report.usable if ok]
-    st.table({
-        "Framework": [plain(runtime) for _, runtime in able], "Can use": [plain(device) for device, _ in able],
-        "Versions": [plain(versions.get(runtime, "")) for _, runtime in able],
-    }, border="horizontal", hide_index=True)
+    st.table(
+        {
+            "Framework": [plain(runtime) for _, runtime in able],
+            "Can use": [plain(device) for device, _ in able],
+            "Versions": [plain(versions.get(runtime, "")) for _, runtime in able],
+        },
+        border="horizontal",
+        hide_index=True,
+    )
     unable = [row for row in report.usable if not row[2]]
     if unable:
         st.subheader("What cannot be used, and what to do", anchor=False)

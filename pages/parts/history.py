@@ -36,16 +36,45 @@ class Wanted:
 
 def filters() -> Wanted:
     """Draw the filters and return what they say."""
-    wanted = Wanted(link.text("search"), link.chosen("task", TASKS, ""), link.chosen("state", RUN_STATES, ""), link.text("owner"),
-                    link.number("page", 1, 100_000, 1))
+    wanted = Wanted(
+        link.text("search"),
+        link.chosen("task", TASKS, ""),
+        link.chosen("state", RUN_STATES, ""),
+        link.text("owner"),
+        link.number("page", 1, 100_000, 1),
+    )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.text_input("Search", key=link.follow("search", wanted.search), on_change=link.write("search", "page"), width=300,
-                      placeholder="Name, note or result", icon=":material/search:", type="search")
-        st.selectbox("Task", TASKS, index=None, placeholder="Any", key=link.follow("task", wanted.task or None),
-                     on_change=link.write("task", "page"), width=140)
-        st.selectbox("State", RUN_STATES, index=None, placeholder="Any", format_func=lambda state: STATE_WORDS[state][0],
-                     key=link.follow("state", wanted.state or None), on_change=link.write("state", "page"), width=160)
-        st.text_input("Owner", key=link.follow("owner", wanted.owner), on_change=link.write("owner", "page"), width=160, placeholder="Any")
+        st.text_input(
+            "Search",
+            key=link.follow("search", wanted.search),
+            on_change=link.write("search", "page"),
+            width=300,
+            placeholder="Name, note or result",
+            icon=":material/search:",
+            type="search",
+        )
+        st.selectbox(
+            "Task",
+            TASKS,
+            index=None,
+            placeholder="Any",
+            key=link.follow("task", wanted.task or None),
+            on_change=link.write("task", "page"),
+            width=140,
+        )
+        st.selectbox(
+            "State",
+            RUN_STATES,
+            index=None,
+            placeholder="Any",
+            format_func=lambda state: STATE_WORDS[state][0],
+            key=link.follow("state", wanted.state or None),
+            on_change=link.write("state", "page"),
+            width=160,
+        )
+        st.text_input(
+            "Owner", key=link.follow("owner", wanted.owner), on_change=link.write("owner", "page"), width=160, placeholder="Any"
+        )
     return wanted
 
 
@@ -80,8 +109,10 @@ def nothing_matches() -> None:
 
 def nothing_yet() -> None:
     """Say why nothing is here and how it fills."""
-    st.info("Nothing here yet. Every run that you start is kept, with its measurements, its advice and its reasons.",
-            icon=":material/history:")
+    st.info(
+        "Nothing here yet. Every run that you start is kept, with its measurements, its advice and its reasons.",
+        icon=":material/history:",
+    )
     st.page_link("pages/ask.py", label="Ask about a workload", icon=":material/search:")
     st.caption("or from a terminal")
     st.code("./tandem advise gpt2-small:infer --probe quick", language="bash")
@@ -98,11 +129,22 @@ def _line(row: RunSummary, now: datetime) -> None:
         with st.container(width=120):
             st.badge(word, icon=icon, color=color)
         with st.container(width=330):
-            st.markdown(plain(f"{row.best}{step}" if row.best else "No advice yet" if row.state in ("queued", "running") else "No advice", 100))
+            st.markdown(
+                plain(
+                    f"{row.best}{step}" if row.best else "No advice yet" if row.state in ("queued", "running") else "No advice",
+                    100,
+                )
+            )
         with st.container(width=90):
             st.caption(plain(age(seconds)))
-        chosen = st.menu_button("", ("Run again", "Delete"), icon=":material/more_vert:", type="tertiary", key=f"menu:{row.id}",
-                                help="Run again or delete")
+        chosen = st.menu_button(
+            "",
+            ("Run again", "Delete"),
+            icon=":material/more_vert:",
+            type="tertiary",
+            key=f"menu:{row.id}",
+            help="Run again or delete",
+        )
         if chosen == "Run again":
             again(row.id)
         elif chosen == "Delete":

@@ -113,12 +113,16 @@ def unpack(packed: str) -> str:
     try:
         reader = zlib.decompressobj()
         data = reader.decompress(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), LARGEST_TEXT)
-        if reader.unconsumed_tail or not reader.eof:
-            raise ValueError("cut or too long")
-        return data.decode()
+        content = data.decode() if reader.eof and not reader.unconsumed_tail else None
     except (ValueError, zlib.error, binascii.Error):
-        raise BadInput("a link whose workload cannot be read", "an unchanged link", "ask for the link again or paste the workload") from None
+        content = None
+    if content is None:
+        raise BadInput("a link whose workload cannot be read", "an unchanged link", "ask for it again or paste the workload")
+    return content
 
 
 def _say_bad(name: str, value: str, expected: str, used: str) -> None:
-    st.warning(plain(f"The link asks for {name} “{value[:60]}”, which is not {expected}. Showing {used}.", 600), icon=":material/link_off:")
+    st.warning(
+        plain(f"The link asks for {name} “{value[:60]}”, which is not {expected}. Showing {used}.", 600),
+        icon=":material/link_off:",
+    )

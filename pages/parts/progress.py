@@ -30,10 +30,18 @@ def live_progress(run_id: str) -> None:
     if now.cancel_asked:
         st.info("Cancelling: the probe that runs now is stopped; everything measured so far is kept.", icon=":material/cancel:")
     else:
-        st.button("Cancel", icon=":material/stop_circle:", key="cancel", on_click=_cancel, args=(run_id,),
-                  help="Stops the measuring processes. What was measured is kept.")
+        st.button(
+            "Cancel",
+            icon=":material/stop_circle:",
+            key="cancel",
+            on_click=_cancel,
+            args=(run_id,),
+            help="Stops the measuring processes. What was measured is kept.",
+        )
     if now.recent:
-        st.markdown(f"##### Measured so far: {now.answered}" + (f", the last {RECENT} are shown" if now.answered > RECENT else ""))
+        st.markdown(
+            f"##### Measured so far: {now.answered}" + (f", the last {RECENT} are shown" if now.answered > RECENT else "")
+        )
         outcomes_table(now.recent)
 
 
@@ -46,8 +54,10 @@ def _where_it_stands(state: str, progress: Progress, age_s: float) -> None:
     if progress.place > 0:
         st.info(f"Another run measures on this device. Place in the queue: {progress.place}.", icon=":material/hourglass_top:")
     if age_s > QUIET_S and state == "running":
-        st.warning(f"Last sign of life {age(age_s)}. If its process has died, the run is marked as interrupted and keeps what it had.",
-                   icon=":material/heart_broken:")
+        st.warning(
+            f"Last sign of life {age(age_s)}. If its process has died, the run is marked as interrupted and keeps what it had.",
+            icon=":material/heart_broken:",
+        )
     st.markdown(f"**Now:** {plain(progress.current) or write.MISSING}")
     st.markdown(f"**Just measured:** {plain(progress.last) or write.MISSING}")
 

@@ -5,19 +5,25 @@ that a workload named `:red[$x$] <script>` reads exactly so. Use it wherever a s
 """
 
 import re
+from typing import Literal, TypeAlias
 
 import streamlit as st
 
 from core.errors import TandemError, one_line
 from reports.theme import TIER_LOOKS
 
+Color: TypeAlias = Literal["red", "orange", "blue", "green", "violet", "gray"]
 WORD_JOINER = "\u2060"
 """Invisible and without width; it parts what Streamlit would replace after Markdown was read (emoji codes, arrows, addresses)."""
 
-TIER_COLOR: dict[str, str] = {
-    "measured": "blue", "interpolated": "green", "transferred": "violet", "published": "orange", "datasheet": "gray",
+TIER_COLOR: dict[str, Color] = {
+    "measured": "blue",
+    "interpolated": "green",
+    "transferred": "violet",
+    "published": "orange",
+    "datasheet": "gray",
 }
-STATE_WORDS: dict[str, tuple[str, str, str]] = {
+STATE_WORDS: dict[str, tuple[str, str, Color]] = {
     "queued": ("Waiting", ":material/hourglass_empty:", "gray"),
     "running": ("Running", ":material/play_circle:", "blue"),
     "done": ("Done", ":material/check_circle:", "green"),

@@ -36,15 +36,26 @@ def workload_field() -> str | None:
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.selectbox(
-                "Workload", offers, index=None, format_func=_spaced, placeholder="Type a model: gpt2, resnet …", width=420,
-                key=link.follow("workload", asked if asked in offers else None), on_change=link.write("workload", "doc", "set"),
+                "Workload",
+                offers,
+                index=None,
+                format_func=_spaced,
+                placeholder="Type a model: gpt2, resnet …",
+                width=420,
+                key=link.follow("workload", asked if asked in offers else None),
+                on_change=link.write("workload", "doc", "set"),
                 help="A preset and its task. Anything in it can be changed below. You can also paste or upload a workload file.",
             )
             with st.popover("Paste", icon=":material/content_paste:", key="paste_open", on_change="rerun"):
                 _paste_form()
             with st.popover("Upload", icon=":material/upload_file:"):
-                st.file_uploader("Workload file, YAML or JSON, at most 1 MB", type=["yaml", "yml", "json"], key="upload", max_upload_size=1,
-                                 on_change=_take_upload)
+                st.file_uploader(
+                    "Workload file, YAML or JSON, at most 1 MB",
+                    type=["yaml", "yml", "json"],
+                    key="upload",
+                    max_upload_size=1,
+                    on_change=_take_upload,
+                )
             st.button("Try the demo", icon=":material/play_arrow:", on_click=_take_demo, help="GPT-2 small, one forward pass")
         if "doc" in st.query_params:
             with st.container(horizontal=True, vertical_alignment="center"):
@@ -96,7 +107,9 @@ def _spaced(offer: str) -> str:
 
 def _paste_form() -> None:
     with st.form("paste", border=False, width=520):
-        st.text_area("YAML or JSON", value=_pasted_quietly(), height=260, key="pasted", placeholder=EXAMPLE, max_chars=LARGEST_UPLOAD)
+        st.text_area(
+            "YAML or JSON", value=_pasted_quietly(), height=260, key="pasted", placeholder=EXAMPLE, max_chars=LARGEST_UPLOAD
+        )
         st.form_submit_button("Use this workload", type="primary", on_click=_take_paste)
 
 
@@ -117,7 +130,9 @@ def _take_upload() -> None:
     data = upload.getvalue()
     try:
         if len(data) > LARGEST_UPLOAD:
-            raise BadInput(f"a file of {len(data):,} bytes", f"at most {LARGEST_UPLOAD:,}", "upload the workload file, not the model")
+            raise BadInput(
+                f"a file of {len(data):,} bytes", f"at most {LARGEST_UPLOAD:,}", "upload the workload file, not the model"
+            )
         _take_text(data.decode("utf-8"))
     except UnicodeDecodeError:
         st.session_state["field_faults"] = (f"got {upload.name}, which is not text; expected YAML or JSON in UTF-8; save it so",)
@@ -129,8 +144,7 @@ def _take_text(content: str) -> None:
     packed = link.pack(content)
     if packed is None:
         st.session_state["field_faults"] = (
-            f"got a workload of {len(content):,} characters; expected one that fits into a link; "
-            "name its preset or config instead of listing it, or use ./tandem advise FILE",
+            f"got a workload of {len(content):,} characters; expected one that fits into a link; use ./tandem advise FILE",
         )
         return
     _take({"doc": packed})
@@ -159,12 +173,17 @@ def _changes(fields: "Sequence[workloads.FormField]") -> dict[str, object]:
     for item in st.query_params.get_all("set"):
         path, _, value = item.partition("=")
         if path not in known:
-            st.warning(plain(f"The link changes {path[:60]}, which this workload does not have. It was left out."), icon=":material/link_off:")
+            st.warning(
+                plain(f"The link changes {path[:60]}, which this workload does not have. It was left out."),
+                icon=":material/link_off:",
+            )
             continue
         try:
             changes[path] = _typed(known[path], value)
         except ValueError:
-            refuse(BadInput(f"{path} = {value[:40]!r} in the link", _WANTED.get(known[path].kind, "text"), "correct it in the form"))
+            refuse(
+                BadInput(f"{path} = {value[:40]!r} in the link", _WANTED.get(known[path].kind, "text"), "correct it in the form")
+            )
     return changes
 
 
@@ -191,9 +210,15 @@ def _input(field: "workloads.FormField", key: str) -> None:
         st.number_input(label, value=field.value, step=1, min_value=field.minimum, max_value=field.maximum, key=key, help=note)
     elif field.kind == "float":
         value = None if field.value is None else float(field.value)
-        st.number_input(label, value=value, format="%.6g", key=key, help=note,
-                        min_value=None if field.minimum is None else float(field.minimum),
-                        max_value=None if field.maximum is None else float(field.maximum))
+        st.number_input(
+            label,
+            value=value,
+            format="%.6g",
+            key=key,
+            help=note,
+            min_value=None if field.minimum is None else float(field.minimum),
+            max_value=None if field.maximum is None else float(field.maximum),
+        )
     elif field.kind == "choice":
         options = list(field.choices)
         st.selectbox(label, options, index=options.index(field.value) if field.value in options else None, key=key, help=note)

@@ -89,8 +89,13 @@ def test_the_router_stays_a_router() -> None:
 
 
 def test_pages_load_no_framework() -> None:
-    modules = " ".join(f"pages.parts.{path.stem}" for path in sorted(Path(ROOT / "pages" / "parts").glob("*.py")) if path.stem != "__init__")
-    program = ("import sys, importlib\n" f"for name in {modules!r}.split(): importlib.import_module(name)\n"
-               "print(sorted({'jax', 'torch', 'tensorflow', 'keras', 'transformers', 'flax'} & set(sys.modules)))")
+    modules = " ".join(
+        f"pages.parts.{path.stem}" for path in sorted(Path(ROOT / "pages" / "parts").glob("*.py")) if path.stem != "__init__"
+    )
+    program = (
+        "import sys, importlib\n"
+        f"for name in {modules!r}.split(): importlib.import_module(name)\n"
+        "print(sorted({'jax', 'torch', 'tensorflow', 'keras', 'transformers', 'flax'} & set(sys.modules)))"
+    )
     done = run_process([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

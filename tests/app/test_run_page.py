@@ -104,5 +104,3 @@ def test_a_note_is_kept_and_shown_as_text(keep: Keeper, open_page: Opener) -> No
     next(button for button in page.button if button.label == "Save").click().run()
     assert runs.open_run(run.id).note == "# *seen* by $me$"
     assert "# *seen* by $me$" in [element.value for element in page.text]
-
-

@@ -36,7 +36,9 @@ def start(port: int, home: Path) -> "subprocess.Popen[bytes]":
     """Start the portal and wait until it answers."""
     log = (home / "portal.log").open("ab")
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "TANDEM_HOME": str(home)}, stdout=log, stderr=log, start_new_session=True)
+    process = subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, "TANDEM_HOME": str(home)}, stdout=log, stderr=log, start_new_session=True
+    )
     log.close()
     waited = subprocess.run([sys.executable, "-c", WAIT, str(port), str(START_S)], check=False, capture_output=True, text=True)
     if waited.returncode != 0:
@@ -83,11 +85,18 @@ def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Portal]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Start Chromium, the one of this system; without one the browser tests are skipped, and say so."""
-    path = os.environ.get("TANDEM_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    path = (
+        os.environ.get("TANDEM_CHROMIUM")
+        or shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if path is None:
         pytest.skip("there is no Chromium on this machine")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"])
+        chromium = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        )
         yield chromium
         chromium.close()
 

@@ -1,4 +1,4 @@
-"""The main job in a real browser: describe a workload, watch live probes, read the answer, reload, find it again, take it away."""
+"""The main job in a real browser: describe a workload, watch live probes, read the answer, find it again, take it away."""
 
 import re
 from pathlib import Path
@@ -110,7 +110,9 @@ def test_nothing_overflows_on_a_phone(finished: str, portal: Portal, browser: Br
         narrow.goto(address)
         expect(narrow.get_by_role("heading").first).to_be_visible()
         _settled(narrow)
-        widths = narrow.evaluate("[document.documentElement.scrollWidth, document.querySelector('[data-testid=stMain]').scrollWidth]")
+        widths = narrow.evaluate(
+            "[document.documentElement.scrollWidth, document.querySelector('[data-testid=stMain]').scrollWidth]"
+        )
         assert max(widths) <= 390
     context.close()
 
