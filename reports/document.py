@@ -13,6 +13,9 @@ from reports import facts, view
 from reports.roof import device_of, points_of
 from reports.view import LONGEST, CandidateRow, Figure
 
+MOST_ROWS = 60
+"""Candidates in the table; a catalog offers hundreds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -139,7 +142,8 @@ def _plain(caption: str, header: tuple[str, ...], rows: Iterable[Iterable[Cell |
 def _candidates(run: Run) -> Section:
     amount = view.amount_text(run.workload)
     rows: list[tuple[Cell, ...]] = []
-    for row in view.candidate_rows(run):
+    every = view.candidate_rows(run)
+    for row in view.shortlisted_rows(run, MOST_ROWS):
         strong = row.mark == "✔"
         name = _text(
             f"{row.mark} {row.label}".strip(),
@@ -178,6 +182,8 @@ def _candidates(run: Run) -> Section:
     )
     if not rows:
         lines = ("No candidate is feasible." if run.recommendation else "There is no advice in this run.",)
+    if len(rows) < len(every):
+        lines += (f"{len(rows)} of {len(every)} candidates; the JSON and CSV reports hold them all.",)
     return Section("candidates", "Candidates", lines, ("candidates",), _plain("candidates, best first", header, rows))
 
 

@@ -5,7 +5,7 @@ Same rule: everything is text as people read it, nothing is escaped, nothing is 
 
 import json
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core import format as write
 from core.advice import Estimate
@@ -15,13 +15,14 @@ from core.probe import Measurement, ProbeFailure
 from core.quantity import TIERS
 from core.run import Run
 from core.statistics import iqr
+from reports.gather import concerns, gathered_phrases, listed, without_accelerator
 from reports.theme import TIER_LOOKS
 from reports.view import UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
 class ReasonRow:
-    """What a rule said; `href` is set only when the source is an https address."""
+    """What a rule said, and of whom; `href` is set only when the source is an https address."""
 
     effect: str
     applies_to: str
@@ -104,31 +105,23 @@ def https_only(source: str) -> str:
 
 
 def reason_rows(run: Run) -> tuple[ReasonRow, ...]:
-    """Return what the rules said that excludes nothing: penalties, warnings, then suggestions."""
+    """Return what the rules said that excludes nothing: penalties, warnings, then suggestions; equal ones in one row."""
     order = {"penalise": 0, "warn": 1, "suggest": 2}
     verdicts = [v for v in run.recommendation.verdicts if v.effect in order] if run.recommendation else []
-    return tuple(
-        ReasonRow(
-            v.effect,
-            _applies_to(v.runtime, v.accelerator),
-            v.reason + (f" (x {write.three_digits(v.factor)})" if v.factor != 1 else ""),
-            v.source,
-            https_only(v.source),
-            v.as_of,
-            v.flag,
-            v.rule,
-        )
+    said = [
+        (v.runtime, v.accelerator, v.reason + (f" (x {write.three_digits(v.factor)})" if v.factor != 1 else ""), v)
         for v in sorted(verdicts, key=lambda v: order[v.effect])
+    ]
+    return _gathered(
+        [(who, where, ReasonRow(v.effect, "", text, v.source, "", v.as_of, v.flag, v.rule)) for who, where, text, v in said]
     )
 
 
 def excluded_rows(run: Run) -> tuple[ReasonRow, ...]:
-    """Return what was excluded and why."""
+    """Return what was excluded and why, equal reasons in one row."""
     excluded = run.recommendation.excluded if run.recommendation else ()
-    return tuple(
-        ReasonRow("exclude", _applies_to(e.runtime, e.accelerator), e.reason, e.source, https_only(e.source), "", e.flag, e.rule)
-        for e in excluded
-    )
+    rows = [(e.runtime, e.accelerator, ReasonRow("exclude", "", e.reason, e.source, "", "", e.flag, e.rule)) for e in excluded]
+    return _gathered(rows)
 
 
 def gap_rows(run: Run) -> tuple[GapRow, ...]:
@@ -137,20 +130,20 @@ def gap_rows(run: Run) -> tuple[GapRow, ...]:
     if advice is None:
         return ()
     rows = [GapRow(gap.what, gap.remedy, write.seconds(gap.seconds)) for gap in advice.gaps]
-    lacking: dict[str, list[str]] = {}
-    for estimate in advice.ranked + advice.unranked:
-        for phrase in estimate.missing:
-            lacking.setdefault(phrase, []).append(estimate.candidate.label)
-    rows += [GapRow(phrase, f"concerns {_listed(labels)}", UNKNOWN) for phrase, labels in lacking.items()]
+    lacking = gathered_phrases(
+        (phrase, f"{e.candidate.runtime} on {pool.accelerator}", e.candidate.label)
+        for e in advice.ranked + advice.unranked
+        for pool in e.candidate.pools[:1]
+        for phrase in e.missing
+    )
+    rows += [GapRow(phrase, f"concerns {listed(labels)}", UNKNOWN) for phrase, labels in lacking.items()]
     return tuple(rows)
 
 
 def flip_rows(run: Run) -> tuple[tuple[str, str, str, str], ...]:
     """Return the smallest changes that change the choice, as (what, now, changes at, then choose)."""
     flips = run.recommendation.flips if run.recommendation else ()
-    return tuple(
-        (flip.what, f"{_amount(flip.now)} {flip.unit}", f"{_amount(flip.at)} {flip.unit}", flip.winner) for flip in flips
-    )
+    return tuple((flip.what, _amount(flip.now, flip.unit), _amount(flip.at, flip.unit), flip.winner) for flip in flips)
 
 
 def failure_rows(run: Run) -> tuple[FailureRow, ...]:
@@ -317,14 +310,25 @@ def _measurement_row(outcome: Measurement) -> MeasurementRow:
     )
 
 
-def _applies_to(runtime: str, accelerator: str) -> str:
-    return f"{runtime or 'every runtime'} on {accelerator or 'every accelerator'}"
+def _gathered(rows: list[tuple[str, str, ReasonRow]]) -> tuple[ReasonRow, ...]:
+    """Return (runtime, accelerator, row) with rows that differ in their accelerator only put into one."""
+    groups: dict[ReasonRow, list[tuple[str, str, ReasonRow]]] = {}
+    for runtime, accelerator, row in rows:
+        groups.setdefault(replace(row, reason=without_accelerator(row.reason, accelerator)), []).append(
+            (runtime, accelerator, row)
+        )
+    gathered: list[ReasonRow] = []
+    for members in groups.values():
+        first = members[0][2]
+        differ = any(row.reason != first.reason for _, _, row in members)
+        about = concerns([(runtime, accelerator) for runtime, accelerator, _ in members])
+        reason = f"{first.reason}; likewise on the others" if differ else first.reason
+        gathered.append(replace(first, applies_to=about, reason=reason, href=https_only(first.source)))
+    return tuple(gathered)
 
 
-def _listed(labels: list[str], most: int = 4) -> str:
-    rest = len(labels) - most
-    return ", ".join(labels[:most]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def _amount(value: float) -> str:
-    return f"{value:,.0f}" if value == int(value) and abs(value) < 1e6 else write.count(value)
+def _amount(value: float, unit: str) -> str:
+    if unit == "s":
+        return write.seconds(value)
+    number = f"{value:,.0f}" if value == int(value) and abs(value) < 1e6 else write.count(value)
+    return f"{number} {unit}".strip()

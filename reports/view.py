@@ -13,6 +13,7 @@ from core.errors import one_line
 from core.quantity import Quantity
 from core.run import Run
 from core.workload import Workload
+from reports.gather import listed
 
 UNKNOWN = write.MISSING
 LONGEST = 1000
@@ -184,6 +185,16 @@ def shortlist(estimates: Sequence[Estimate], limit: int) -> tuple[Estimate, ...]
     return tuple(e for e in estimates if e in kept)
 
 
+def shortlisted_rows(run: Run, limit: int) -> tuple[CandidateRow, ...]:
+    """Return the rows of `shortlist`, with the ranks that they have among all."""
+    advice = run.recommendation
+    if advice is None:
+        return ()
+    every = advice.ranked + advice.unranked
+    kept = shortlist(every, limit)
+    return tuple(row for row, estimate in zip(candidate_rows(run), every, strict=True) if estimate in kept)
+
+
 def headline(run: Run) -> Headline:
     """Return what is said first, for a run in any state."""
     work = run.workload
@@ -214,7 +225,7 @@ def sure_text(advice: Recommendation) -> str:
     chosen = f"{write.percent(advice.confidence.p_best)} likely to be the best of {len(advice.ranked)}"
     regret = f"choosing it is expected to cost {write.percent(advice.confidence.expected_regret)} against the true best"
     return f"{chosen[0].upper()}{chosen[1:]}; {regret}." + (
-        f" Too close to call: {', '.join(advice.equal)}." if advice.equal else ""
+        f" Too close to call: {listed(advice.equal)}." if advice.equal else ""
     )
 
 

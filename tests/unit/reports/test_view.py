@@ -4,13 +4,16 @@ from dataclasses import replace
 
 import pytest
 
+from catalog import accelerators
 from core import format as write
-from core.advice import Estimate, Plan
+from core.advice import Estimate, Exclusion, Flip, Plan
 from core.probe import Measurement, ProbeFailure
 from core.quantity import Quantity, exact, log_normal
 from core.run import Actual, Run
 from core.statistics import iqr
 from reports import facts, view
+from reports.document import sections
+from reports.gather import concerns, gathered_phrases
 from tests.samples.runs import sample_failed, sample_nothing_feasible, sample_run, sample_running, step_time
 
 
@@ -213,3 +216,62 @@ def sample_best():
     assert advice is not None
     assert advice.best is not None
     return advice.best.candidate
+
+
+def test_equal_reasons_on_many_accelerators_are_one_row_that_names_them_all() -> None:
+    advice = sample_run().recommendation
+    assert advice is not None
+    said = [
+        Exclusion(
+            "mxnet", key, "R4", "op_not_lowered", f"MXNet has no backend for {accelerators()[key].name}", "https://example.org/"
+        )
+        for key in ("t4", "tpu-v4")
+    ]
+    said += [Exclusion(name, "mi300x", "R9", "eol", "not for this one", "") for name in ("jax", "tf-xla")]
+    rows = facts.excluded_rows(replace(sample_run(), recommendation=replace(advice, excluded=tuple(said))))
+    assert [row.applies_to for row in rows] == ["mxnet on t4, tpu-v4", "jax, tf-xla on mi300x"]
+    assert rows[0].reason == f"MXNet has no backend for {accelerators()['t4'].name}; likewise on the others"
+    assert rows[0].href == "https://example.org/"
+    assert rows[1].reason == "not for this one"
+
+
+def test_whom_something_concerns_is_said_without_losing_anyone() -> None:
+    pairs = [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y"), ("c", "z"), ("", ""), ("a", "x")]
+    assert concerns(pairs) == "a, b on x, y; c on z; every runtime on every accelerator"
+
+
+def test_what_is_missing_in_the_same_way_everywhere_is_one_row() -> None:
+    phrases = [
+        (f"compile time of {name} on t4: not measured", f"{name} on t4", f"{name} on 8 x t4") for name in ("jax", "tf-xla")
+    ]
+    phrases.append(("link rate of t4", "jax on t4", "jax on 8 x t4"))
+    assert gathered_phrases(phrases) == {
+        "compile time of the candidates named: not measured": ["jax on 8 x t4", "tf-xla on 8 x t4"],
+        "link rate of t4": ["jax on 8 x t4"],
+    }
+
+
+def test_a_table_of_hundreds_is_cut_and_says_so_with_ranks_kept() -> None:
+    run = sample_run()
+    rows = view.shortlisted_rows(run, 6)
+    assert [row.rank for row in rows] == [1, 2, 3, 7, 8, 9]
+    assert view.shortlisted_rows(sample_running(), 6) == ()
+    advice = run.recommendation
+    assert advice is not None
+    first = advice.ranked[0]
+    crowd = tuple(replace(first, candidate=replace(first.candidate, plan=Plan(data=n + 1))) for n in range(80))
+    many = replace(run, recommendation=replace(advice, ranked=crowd, best=crowd[0], unranked=()))
+    candidates = next(part for part in sections(many) if part.id == "candidates")
+    assert len(candidates.tables[0].rows) == 60
+    assert "60 of 80 candidates; the JSON and CSV reports hold them all." in candidates.lines
+
+
+def test_flips_of_time_are_written_as_times() -> None:
+    advice = sample_run().recommendation
+    assert advice is not None
+    flips = (Flip("step time of jax", 0.00182, 0.0021, "s", "tf-xla on t4"), Flip("price", 2.5, 2000000.0, "USD per hour", "x"))
+    rows = facts.flip_rows(replace(sample_run(), recommendation=replace(advice, flips=flips)))
+    assert rows == (
+        ("step time of jax", "1.82 ms", "2.10 ms", "tf-xla on t4"),
+        ("price", "2.50 USD per hour", "2.00 M USD per hour", "x"),
+    )
