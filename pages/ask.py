@@ -5,7 +5,7 @@ import streamlit as st
 from core.errors import TandemError
 from pages.parts import ask, workload
 from pages.parts.answer import show_answer, show_assumptions, show_places
-from pages.parts.tables import candidates_table
+from pages.parts.tables import candidates_table, excluded_table
 from pages.parts.text import refuse
 
 st.title("Which framework, on which accelerators?", anchor=False)
@@ -32,6 +32,7 @@ ask.objective_and_pools(options)
 show_answer(run)
 show_places(run)
 ask.probe_this_machine(given, options)
-with st.expander("All candidates", icon=":material/table_rows:"):
+with st.expander("All candidates, and what was excluded", icon=":material/table_rows:"):
     candidates_table(run)
+    excluded_table(run)
 ask.same_command(text, run)

@@ -70,9 +70,24 @@ def show_places(run: Run) -> None:
             with st.container(border=True, height="stretch", gap="xsmall"):
                 if side.row is None:
                     st.caption(side.title)
-                    st.markdown(plain(side.note[:1].upper() + side.note[1:]) + ".")
+                    st.markdown(plain(_why_empty(side, run), 400))
                 else:
                     _place(side.title, side.row, run.workload)
+
+
+def _side_of(accelerator: str) -> str:
+    if ":" in accelerator:
+        return "This machine"
+    return "TPU pool" if accelerator.startswith("tpu-") else "GPU pool"
+
+
+def _why_empty(side: view.SideColumn, run: Run) -> str:
+    every = run.recommendation.excluded if run.recommendation else ()
+    excluded = [row for row in every if row.accelerator and _side_of(row.accelerator) == side.title]
+    if not excluded:
+        return side.note[:1].upper() + side.note[1:] + "."
+    others = f" {len(excluded) - 1} more are listed as excluded." if len(excluded) > 1 else ""
+    return f"Nothing here can run it. {excluded[0].runtime} on {excluded[0].accelerator}: {excluded[0].reason}.{others}"
 
 
 def show_assumptions(workload: Workload, where: str) -> None:
@@ -114,16 +129,15 @@ def _place(title: str, row: view.CandidateRow, workload: Workload) -> None:
         if row.step_time.band:
             st.caption(row.step_time.band, width="content", help="Its 80 % band: meant to hold the truth four times in five")
         st.badge(tier_label(row.tier), color=TIER_COLOR.get(row.tier, "gray"))
-    st.markdown(
-        "  \n".join(
-            (
-                f"Throughput: {plain(row.throughput.text)}",
-                f"Memory a chip: {row.memory_text}, {row.fits}",
-                f"Cost, {view.amount_text(workload)}: {plain(row.cost.text)}",
-                f"Split: {plain(row.plan)}",
-            )
-        )
+    if row.rank is None:
+        st.markdown(plain(row.missing[0] if row.missing else "It was not measured yet.", 160))
+    lines = (
+        ("Throughput", row.throughput.text),
+        ("Memory a chip", f"{row.memory_text}, {row.fits}"),
+        (f"Cost, {view.amount_text(workload)}", row.cost.text),
+        ("Split", row.plan),
     )
+    st.markdown("  \n".join(f"{name}: {plain(text)}" for name, text in lines if text != view.UNKNOWN))
     with st.popover("From where?", type="tertiary", icon=":material/fact_check:", key=f"where:{title}"):
         for name, figure in figures(row, workload):
             _evidence(name, figure)
