@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import catalog
 from advisor.answered import EMPTY, Answered, sort_outcomes
 from advisor.attached import Place, Reading, best_peaks, read_place
-from advisor.datasheet import Datasheets
+from advisor.datasheet import Datasheets, by_term
 from advisor.flips import flips_of
 from advisor.gaps import gaps_of
 from advisor.question import Facts, Question
@@ -23,6 +23,8 @@ SUPPORT = "support"
 MEMORY = "memory"
 PLAN = "plan"
 INSTALLED = "installed"
+LEADING = 40
+"""Candidates whose step is broken down by block: an answer over a whole catalog is kept with its run, and stays readable."""
 
 
 @dataclass(slots=True)
@@ -193,12 +195,19 @@ def _recommend(question: Question, draft: _Draft, titles: Mapping[str, str]) -> 
     sure = confidence_of(order, question.seed)
     devices = tuple(sorted(device.id for device in question.devices))
     return Recommendation(
-        question.objective, order[0].estimate, tuple(c.estimate for c in order), unranked, excluded, verdicts,
+        question.objective, order[0].estimate, _shown(order), unranked, excluded, verdicts,
         flips_of(order, question.objective), gaps, sure, tuple(c.estimate.candidate.label for c in equal),
         sentence_of(order, len(equal), question, sure, titles),
         why_of(order, question.objective, titles),
         rests_on_of(order, _trusted(question), devices, question.today),
     )
+
+
+def _shown(order: tuple[Contender, ...]) -> tuple[Estimate, ...]:
+    """Return the estimates, best first; beyond the leading ones a datasheet's breakdown is told by term, not by block."""
+    estimates = [c.estimate for c in order]
+    rest = (e if e.candidate.pools[0].attached else replace(e, breakdown=by_term(e.breakdown)) for e in estimates[LEADING:])
+    return (*estimates[:LEADING], *rest)
 
 
 def _contenders(question: Question, estimates: Iterable[Estimate]) -> tuple[list[Contender], tuple[Estimate, ...]]:
@@ -211,8 +220,15 @@ def _contenders(question: Question, estimates: Iterable[Estimate]) -> tuple[list
         else:
             late = bool(misses_target(estimate, question.workload))
             contenders.append(Contender(estimate, value, late, _familiar(estimate, question.workload.existing.framework)))
-    unranked.sort(key=lambda e: (e.step_time_s is None, not e.candidate.pools[0].attached, e.candidate.label))
+    unranked.sort(key=_place_of)
     return contenders, tuple(unranked)
+
+
+def _place_of(estimate: Estimate) -> tuple[bool, bool, str, float, str]:
+    """Sort key of candidates without a figure: those with a step time, then the attached ones, then by name and price."""
+    pool = estimate.candidate.pools[0]
+    price = -1.0 if pool.price_usd_per_h is None else pool.price_usd_per_h
+    return (estimate.step_time_s is None, not pool.attached, estimate.candidate.label, price, pool.where)
 
 
 def _familiar(estimate: Estimate, framework: str | None) -> bool:

@@ -34,11 +34,12 @@ class Answer:
 
     @property
     def evidence(self) -> str:
-        """One phrase that names the measurement to a person."""
+        """One phrase that names the measurement to a person, with the doubts that its gates raised."""
         probe = self.measurement.probe
         count = len(self.measurement.samples_s)
         taken = self.measurement.taken_at[:10]
-        return f"measured {taken}: {probe.label} in {probe.runtime} on {probe.device}, {count} samples"
+        doubts = "".join(f"; {warning}" for warning in self.measurement.warnings)
+        return f"measured {taken}: {probe.label} in {probe.runtime} on {probe.device}, {count} samples{doubts}"
 
 
 def without_batch(sizes: Sizes) -> Sizes:

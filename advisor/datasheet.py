@@ -17,7 +17,7 @@ from advisor.work import BlockWork, work_of
 from core.advice import Candidate, Estimate, Share
 from core.device import Accelerator, Pool
 from core.probe import Runtime
-from core.quantity import Z_80, Quantity, exact, log_normal
+from core.quantity import Z_80, Quantity, exact, log_normal, total
 from core.workload import Workload
 
 Demands = tuple[tuple[str, tuple[Demand, ...]], ...]
@@ -196,6 +196,14 @@ def _vector_rate(chip: Accelerator, rate: Rate) -> float:
         return single / 2
     half = chip.peak("bf16") or chip.peak("fp16") or rate.flop_per_s
     return half * CHIP_HABITS[chip.kind].vector_share
+
+
+def by_term(breakdown: tuple[Share, ...]) -> tuple[Share, ...]:
+    """Return the slices of a datasheet's step summed over blocks; all of them have one and the same error."""
+    found: dict[str, list[Quantity]] = {}
+    for share in breakdown:
+        found.setdefault(share.term, []).append(share.seconds)
+    return tuple(Share(term, "all blocks", total(tuple(parts), 1.0)) for term, parts in found.items())
 
 
 def _shares(terms: Terms, sigma: float, key: str) -> tuple[Share, ...]:

@@ -260,6 +260,17 @@ def test_the_reason_compares_with_another_pool_where_datasheets_cannot_tell_comp
 
 
 def test_an_answer_survives_being_written_and_read() -> None:
-    outcomes = [*block_measurements(tower(), "jax", FAST, compile_s=1.0), *block_measurements(tower(), "torch-eager", {"first": 0.1})]
+    outcomes = block_measurements(tower(), "jax", FAST, compile_s=1.0)
     answer = advise(question(tower(), outcomes, pools=(HERE, pool("h100-sxm", 4, 2.0), pool("tpu-v6e"))))
     assert from_json(Recommendation, to_json(answer)) == answer
+
+
+def test_beyond_the_leading_candidates_a_datasheets_step_is_told_by_term() -> None:
+    pools = tuple(pool("h100-sxm", count, float(price)) for count in (1, 2, 4, 8) for price in range(1, 8))
+    answer = advise(question(transformer(), pools=pools))
+    first, last = answer.ranked[0], answer.ranked[-1]
+    assert len(answer.ranked) > 40
+    assert {share.block for share in first.breakdown} > {"layer"}
+    assert {share.block for share in last.breakdown} == {"all blocks"}
+    assert last.step_time_s is not None
+    assert sum(share.seconds.mid for share in last.breakdown) == pytest.approx(last.step_time_s.mid)
