@@ -80,9 +80,9 @@ def _random_variables(shapes: Any) -> Any:
     def fill(path: Any, leaf: Any) -> jax.Array:
         name = path[-1].key
         if name in ("scale", "var"):
-            return jax.np.ones(leaf.shape)
+            return jax.numpy.ones(leaf.shape)
         if name in ("bias", "mean"):
-            return jax.np.zeros(leaf.shape)
+            return jax.numpy.zeros(leaf.shape)
         deviation = 0.02 if name == "embedding" else prod(leaf.shape[:-1]) ** -0.5
         return jax.device_put(deviation * random.standard_normal(leaf.shape, dtype=np.float32))
 

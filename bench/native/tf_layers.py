@@ -102,7 +102,8 @@ class BatchNorm(tf.Module):
 
     def __call__(self, x: tf.Tensor, train: bool) -> tf.Tensor:
         y, mean, variance = tf.compat.v1.nn.fused_batch_norm(
-            x, self.scale, self.offset, self.mean, self.variance, is_training=train, exponential_avg_factor=0.01 if train else 1.0,
+            x, self.scale, self.offset, self.mean, self.variance, is_training=train,
+            exponential_avg_factor=0.01 if train else 1.0,
         )
         if train:
             self.mean.assign(mean)
