@@ -51,7 +51,7 @@ def candidates(recommendation: Recommendation | None, theme: str = "light", limi
     layers = [_chosen(look), *_marks(shown, look, axis, scale), *row_names(look)]
     hidden = len(every) - len(shown)
     subtitle = "points with 80 % bands, best first; overlapping bands are too close to call" + (
-        f"; {hidden} more in the table" if hidden else ""
+        f"; {hidden} more are not drawn" if hidden else ""
     )
     return finish(
         layers, shown, look, "Step time of each candidate", subtitle, describe("candidates", recommendation), alt.Step(ROW_HEIGHT)

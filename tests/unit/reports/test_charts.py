@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import altair as alt
@@ -33,6 +34,7 @@ def subject_of(name: str, run: Run) -> Recommendation | Run:
     return advice_of(run) if name in OF_ADVICE else run
 
 
+@cache
 def spec_of(name: str, run: Run = RUN, theme: str = "light") -> dict[str, Any]:
     chart = getattr(charts, name)(subject_of(name, run), theme)
     assert chart is not None
@@ -123,7 +125,7 @@ def test_a_chart_that_leaves_candidates_out_says_how_many() -> None:
     assert chart is not None
     spec = chart.to_dict()
     assert len(rows_of(spec)) == 6
-    assert "8 more in the table" in " ".join(spec["title"]["subtitle"])
+    assert "8 more are not drawn" in " ".join(spec["title"]["subtitle"])
 
 
 def test_the_breakdown_holds_every_slice_of_what_it_shows() -> None:
