@@ -15,13 +15,15 @@ def devices(*, as_json: bool) -> None:
     """Starts no framework: it asks the operating system and the installed packages."""
     report = service.report()
     if as_json:
-        document({"devices": [shapes.device(one.device, one.usable_by) for one in report]})
+        document({"devices": [shapes.device(one, report.usable) for one in report.devices]})
         return
-    for one in report:
-        cores = "" if one.device.cores is None else f", {one.device.cores} cores"
-        write(f"{one.device.id}: {one.device.name}, {fmt.memory(one.device.memory_bytes)}{cores}")
-        for detail in one.device.detail:
+    for one in report.devices:
+        cores = "" if one.cores is None else f", {one.cores} cores"
+        write(f"{one.id}: {one.name}, {fmt.memory(one.memory_bytes)}{cores}")
+        for detail in one.detail:
             write(f"  {detail}")
-        rows = [("  " + use.runtime, "yes" if use.ok else "no", use.reason, use.remedy) for use in one.usable_by]
-        table(("  runtime", "usable", "why", "what to do"), rows)
-        write()
+        rows = [
+            (runtime, "yes" if ok else "no", reason, remedy)
+            for device, runtime, ok, reason, remedy in report.usable if device == one.id
+        ]
+        table(("runtime", "usable", "why not", "what to do"), rows)

@@ -20,7 +20,8 @@ def inspect(workload: str, *, as_json: bool) -> None:
         document(shapes.inspection(understood.workload, described))
         return
     job = understood.workload
-    write(f"{job.name}: {job.task}, batch {job.batch}, {job.dtype}, optimizer {job.optimizer}")
+    write(job.name)
+    write(f"task {job.task}, batch {job.batch:,}, {job.dtype}, optimizer {job.optimizer}")
     write(f"{fmt.count(job.parameter_count)} parameters; {fmt.count(job.flop_forward, 'FLOP')} forward, "
           f"{fmt.count(job.flop_backward, 'FLOP')} backward; {fmt.count(job.units_per_step)} {job.unit} a step")
     write("\nLayers:")
@@ -28,5 +29,5 @@ def inspect(workload: str, *, as_json: bool) -> None:
         (one.name, one.kind, str(one.repeats), fmt.count(one.parameter_count), fmt.count(one.flop_forward, "FLOP"),
          fmt.count(one.flop_backward, "FLOP"), fmt.memory(one.activation_bytes)) for one in job.blocks
     ], right=(2, 3, 4, 5, 6))
-    for phrase in job.assumptions:
-        write(f"assumed: {phrase}")
+    if job.assumptions:
+        write("\nAssumed: " + "; ".join(job.assumptions) + ".")

@@ -40,12 +40,12 @@ def remove(runtime: str) -> None:
 
 
 def _tell(*, as_json: bool) -> None:
-    found = service.runtimes()
+    found = service.report().runtimes
     if as_json:
         document({"runtimes": [shapes.runtime(one) for one in found]})
         return
     rows = [
-        (one.id, one.framework, one.mode, dict(one.versions).get(one.framework, ""), "yes" if one.installed else "no", one.reason)
+        (one.id, one.framework, one.mode, shapes.framework_version(one) or "", "yes" if one.installed else "no", one.reason)
         for one in found
     ]
     table(("runtime", "framework", "mode", "version", "installed", "why not"), rows)

@@ -8,11 +8,13 @@ from typing import Any
 
 from core.advice import Estimate, Recommendation
 from core.codec import to_plain
-from core.device import Pool
+from core.device import Device, Pool
 from core.probe import Measurement, Outcome, Probe, Runtime
 from core.quantity import Quantity
 from core.run import Run, RunSummary
 from core.statistics import iqr
+from core.workload import Block, Workload
+from services.workloads import Description
 
 Plain = dict[str, Any]
 
@@ -102,9 +104,55 @@ def outcome(value: Outcome) -> Plain:
 def runtime(value: Runtime) -> Plain:
     """Return one runtime; its version is that of its framework."""
     return {
-        "id": value.id, "framework": value.framework, "mode": value.mode, "version": dict(value.versions).get(value.framework),
+        "id": value.id, "framework": value.framework, "mode": value.mode, "version": framework_version(value),
         "versions": dict(value.versions), "installed": value.installed, "reason": value.reason,
     }
+
+
+def device(value: Device, usable: tuple[tuple[str, str, bool, str, str], ...]) -> Plain:
+    """Return one attached device with what could use it.
+
+    Args:
+        value: the device.
+        usable: (device, runtime, ok, reason, remedy) of every device.
+    """
+    return {
+        **to_plain(value),
+        "usable_by": [
+            {"runtime": runtime, "ok": ok, "reason": reason, "remedy": remedy}
+            for where, runtime, ok, reason, remedy in usable if where == value.id
+        ],
+    }
+
+
+def inspection(value: Workload, described: Description) -> Plain:
+    """Return the document of `inspect`."""
+    return {
+        "name": value.name, "task": value.task, "batch": value.batch, "length": value.length, "dtype": value.dtype,
+        "optimizer": value.optimizer, "unit": value.unit, "units_per_step": value.units_per_step,
+        "parameter_count": described.parameter_count, "flop_per_step": described.flop_per_step,
+        "flop_forward": described.flop_forward, "flop_backward": described.flop_backward,
+        "blocks": [block(one) for one in value.blocks],
+        "operations": dict(described.operations),
+        "memory": {"saved_activation_bytes": described.activation_bytes},
+        "findings": [],
+        "assumptions": list(value.assumptions),
+    }
+
+
+def block(value: Block) -> Plain:
+    """Return one layer by its sizes and counts; FLOPs, parameters and bytes are of one repeat."""
+    return {
+        "name": value.name, "kind": value.kind, "repeats": value.repeats,
+        "sizes": {name: to_plain(size) for name, size in value.sizes},
+        "parameter_count": value.parameter_count, "flop_forward": value.flop_forward, "flop_backward": value.flop_backward,
+        "activation_bytes": value.activation_bytes,
+    }
+
+
+def framework_version(value: Runtime) -> str | None:
+    """Return the version of a runtime's framework, whose distribution may have a suffix (`tensorflow-cpu`)."""
+    return next((version for name, version in value.versions if name.startswith(value.framework)), None)
 
 
 def run_summary(value: RunSummary) -> Plain:
