@@ -4,8 +4,8 @@ import click
 
 from cli import shapes
 from cli.main import DONE, FINDING
-from cli.output import document, progress
-from cli.parts import json_flag, runtime_flag, tell_progress, tell_recommendation
+from cli.output import document, progress, write
+from cli.parts import json_flag, runtime_flag, tell_answer, tell_progress
 from core.errors import TandemError
 from core.run import RunOptions
 from core.workload import OBJECTIVES
@@ -37,5 +37,6 @@ def advise(
     if as_json:
         document(shapes.recommendation(run.recommendation, run_id))
     else:
-        tell_recommendation(run.recommendation, run_id)
+        tell_answer(run)
+        write(f"\nKept: ./tandem show {run_id}; ./tandem report {run_id} --format html -o report.html")
     return DONE if run.recommendation.best is not None else FINDING

@@ -1,4 +1,7 @@
-"""Pieces that several commands share: flags, and the text form of a recommendation, a probe's answer and progress."""
+"""Pieces that several commands share: flags, and the text form of an answer, of outcomes and of progress.
+
+What is said of a run comes from `reports`, so that a terminal, a page and a report never differ in a figure or a word.
+"""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -7,13 +10,14 @@ import click
 
 from cli.output import progress, table, write
 from core import format as fmt
-from core.advice import Estimate, Recommendation
+from core.errors import one_line
 from core.probe import RUNTIME_IDS, Measurement, Outcome
-from core.run import Progress
+from core.run import Progress, Run
 from core.statistics import iqr
+from reports import facts, view
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-SHOWN_ROWS = 12
+SHOWN_ROWS, SHOWN_CHARACTERS = 12, 400
 
 
 def json_flag(function: Function) -> Function:
@@ -62,68 +66,60 @@ def tell_outcomes(outcomes: tuple[Outcome, ...]) -> None:
     table(("runtime", "device", "probe", "median", "spread (IQR)", "samples", "remarks"), rows, right=(3, 4, 5))
 
 
-def tell_recommendation(answer: Recommendation, run_id: str | None) -> None:
-    """Write a recommendation on stdout: the three sentences, the candidates, what is out, what is not known."""
-    for sentence in (answer.sentence, answer.why, answer.rests_on):
+def tell_answer(run: Run) -> None:
+    """Write the answer of a run on stdout: the three sentences, the candidates, what is out, what is not known."""
+    said = view.headline(run)
+    for sentence in filter(None, (said.sentence, said.why, said.rests_on, said.sure)):
         write(sentence)
-    _tell_candidates(answer)
-    _tell_rules(answer)
-    _tell_unknown(answer)
-    if run_id is not None:
-        write(f"\nKept as run {run_id}: ./tandem show {run_id}, ./tandem report {run_id} --format html -o report.html")
+    if run.recommendation is not None:
+        _tell_candidates(run)
+        _tell_reasons("Mind:", facts.reason_rows(run))
+        _tell_reasons("Left out:", facts.excluded_rows(run))
+        _tell_unknown(run)
 
 
-def _tell_candidates(answer: Recommendation) -> None:
-    if answer.ranked:
-        write(f"\nCandidates, best {answer.objective} first (80 % bands):")
-        rows = [(str(place), *_candidate_row(one)) for place, one in enumerate(answer.ranked[:SHOWN_ROWS], 1)]
-        table(("", "candidate", "step", "per second", "memory a chip", "cost", "from"), rows, right=(0,))
-        _tell_rest(len(answer.ranked) - SHOWN_ROWS)
-    if answer.unranked:
-        write("\nFeasible, but not ranked, because something is not known:")
-        table(("candidate", "missing"), [(one.candidate.label, "; ".join(one.missing)) for one in answer.unranked[:SHOWN_ROWS]])
-        _tell_rest(len(answer.unranked) - SHOWN_ROWS)
-    if answer.confidence is not None:
-        write(f"\nProbability that the best is best: {fmt.percent(answer.confidence.p_best)}; "
-              f"expected loss against the true best: {100 * answer.confidence.expected_regret:.1f} %.")
+def _tell_candidates(run: Run) -> None:
+    rows = view.candidate_rows(run)
+    if not rows:
+        return
+    sides = [(side.title, side.row) for side in view.side_by_side(run)]
+    write("\nSide by side:")
+    beside = [(title, row.label, *_figures(row)) if row else (title, *_NOTHING) for title, row in sides]
+    table(("", "candidate", *_FIGURES), beside)
+    shown = view.shortlisted_rows(run, SHOWN_ROWS)
+    write("\nCandidates, best first; \u2714 chosen, \u2248 cannot be told apart from it:")
+    listed = [(row.mark, str(row.rank or ""), row.label, *_figures(row)) for row in shown]
+    table(("", "", "candidate", *_FIGURES), listed, right=(1,))
+    _tell_rest(len(rows) - len(shown))
 
 
-def _candidate_row(value: Estimate) -> tuple[str, ...]:
-    memory = "" if value.memory_bytes_per_chip is None else fmt.memory(value.memory_bytes_per_chip.mid)
-    rate = "" if value.throughput is None else fmt.count(value.throughput.mid)
-    cost = "" if value.cost_usd is None else fmt.band(value.cost_usd, fmt.usd)
-    tier = "" if value.step_time_s is None else value.step_time_s.tier
-    return value.candidate.label, fmt.band(value.step_time_s), rate, memory, cost, tier
+_FIGURES = ("step (80 % band)", "rate", "memory of a chip", "cost", "from")
+_NOTHING = (fmt.MISSING,) * (1 + len(_FIGURES))
 
 
-def _tell_rules(answer: Recommendation) -> None:
-    notes = [verdict for verdict in answer.verdicts if verdict.effect != "exclude"]
-    if notes:
-        write("\nMind:")
-        table(("", "of", "why"), [
-            (one.effect, " on ".join(filter(None, (one.runtime, one.accelerator))) or "all", one.reason)
-            for one in notes[:SHOWN_ROWS]
-        ])
-        _tell_rest(len(notes) - SHOWN_ROWS)
-    if answer.excluded:
-        write("\nLeft out:")
-        table(("runtime", "accelerator", "why"), [
-            (one.runtime or "all", one.accelerator or "all", one.reason) for one in answer.excluded[:SHOWN_ROWS]
-        ])
-        _tell_rest(len(answer.excluded) - SHOWN_ROWS)
+def _figures(row: view.CandidateRow) -> tuple[str, ...]:
+    return row.step_time.full, row.throughput.text, row.memory_text, row.cost.text, row.tier or fmt.MISSING
 
 
-def _tell_unknown(answer: Recommendation) -> None:
-    if answer.flips:
+def _tell_reasons(title: str, rows: tuple[facts.ReasonRow, ...]) -> None:
+    if rows:
+        write(f"\n{title}")
+        for row in rows[:SHOWN_ROWS]:
+            write(one_line(f"- {row.reason} ({row.applies_to}; {row.source})", SHOWN_CHARACTERS))
+        _tell_rest(len(rows) - SHOWN_ROWS)
+
+
+def _tell_unknown(run: Run) -> None:
+    flips = facts.flip_rows(run)
+    if flips:
         write("\nWhat would change the choice:")
-        table(("what", "now", "from", "then"), [
-            (one.what, f"{fmt.three_digits(one.now)} {one.unit}", f"{fmt.three_digits(one.at)} {one.unit}", one.winner)
-            for one in answer.flips
-        ])
-    if answer.gaps:
+        table(("what", "now", "from", "then"), flips)
+    gaps = facts.gap_rows(run)
+    if gaps:
         write("\nWhat is not known:")
-        table(("what", "remedy", "takes"), [(one.what, one.remedy, fmt.seconds(one.seconds)) for one in answer.gaps[:SHOWN_ROWS]])
-        _tell_rest(len(answer.gaps) - SHOWN_ROWS)
+        for row in gaps[:SHOWN_ROWS]:
+            write(one_line(f"- {row.what}: {row.remedy}", SHOWN_CHARACTERS))
+        _tell_rest(len(gaps) - SHOWN_ROWS)
 
 
 def _tell_rest(count: int) -> None:

@@ -4,7 +4,7 @@ import click
 
 from cli import shapes
 from cli.output import document, write
-from cli.parts import json_flag, tell_outcomes, tell_recommendation
+from cli.parts import json_flag, tell_answer, tell_outcomes
 from core import format as fmt
 from services import runs
 
@@ -19,11 +19,7 @@ def show(run: str, *, as_json: bool) -> None:
         document(shapes.run(found))
         return
     write(f"Run {found.id}, {found.state}, {found.created_at} (UTC), {found.workload.name}, {found.workload.task}")
-    if found.error:
-        write(found.error)
-    if found.recommendation is not None:
-        write()
-        tell_recommendation(found.recommendation, None)
+    tell_answer(found)
     if found.outcomes:
         write("\nMeasured:")
         tell_outcomes(found.outcomes)

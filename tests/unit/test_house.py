@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from importlib.metadata import packages_distributions
 from itertools import chain
 from pathlib import Path
 
@@ -34,6 +35,10 @@ def _imports(tree: ast.AST) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module.split(".")[0])
     return found
+
+
+def _canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _modules(room: str) -> list[str]:
@@ -139,8 +144,23 @@ def test_every_requirement_is_pinned_exactly_and_named_once(path: Path) -> None:
     wanted = [line for line in lines if line and not line.startswith("-")]
     assert wanted
     assert [line for line in wanted if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.+]*( ; .+)?", line)] == []
-    names = [re.sub(r"[-_.]+", "-", line.split("==")[0]).lower() for line in wanted]
+    names = [_canonical(line.split("==")[0]) for line in wanted]
     assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(("folders", "files"), [
+    (ROOMS, ("requirements.txt",)),
+    (("bench", "tests"), ("requirements.txt", "requirements/test.txt")),
+], ids=["what is shipped", "tests and bench"])
+def test_whatever_is_imported_is_a_pinned_requirement(folders: tuple[str, ...], files: tuple[str, ...]) -> None:
+    lines = [line for file in files for line in (ROOT / file).read_text(encoding="utf-8").split("\n") if "==" in line]
+    pinned = {_canonical(line.split("==")[0]) for line in lines}
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    imported = {name for path in paths for name in _imports(ast.parse(path.read_text(encoding="utf-8")))}
+    foreign = imported - {*sys.stdlib_module_names, *ROOMS, "bench", "tests", "app"}
+    holders = packages_distributions()
+    assert foreign
+    assert [name for name in sorted(foreign) if not {_canonical(holder) for holder in holders.get(name, [])} & pinned] == []
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "work"])

@@ -71,20 +71,19 @@ def test_a_run_and_a_runtime_have_the_keys_of_the_contract() -> None:
 
 
 def test_the_text_answer_opens_with_the_three_sentences(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = sample_run().recommendation
+    run = sample_run()
+    answer = run.recommendation
     assert answer is not None
-    parts.tell_recommendation(answer, "abc")
+    parts.tell_answer(run)
     text = capsys.readouterr().out
     assert text.startswith(f"{answer.sentence}\n{answer.why}\n{answer.rests_on}\n")
     assert "Left out:" in text
-    assert "./tandem report abc" in text
     assert all(one.candidate.label in text for one in answer.ranked[: parts.SHOWN_ROWS])
 
 
 def test_the_text_answer_of_a_hostile_run_keeps_each_row_on_its_line(capsys: pytest.CaptureFixture[str]) -> None:
     run = sample_hostile()
-    assert run.recommendation is not None
-    parts.tell_recommendation(run.recommendation, run.id)
+    parts.tell_answer(run)
     parts.tell_outcomes(run.outcomes)
     assert not [line for line in capsys.readouterr().out.split("\n") if not line.isprintable()]
 
