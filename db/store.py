@@ -121,6 +121,10 @@ class Store:
 
         return self._engines.write(work)
 
+    def keep_loose(self, outcome: Outcome) -> None:
+        """Keep an outcome that belongs to no run, such as one of a device's kernels; it serves later advice all the same."""
+        self._engines.write(lambda connection: _add_outcome(connection, None, outcome) and None)
+
     def beat(self, run_id: str, progress: Progress, identity: Identity) -> bool:
         """Say that the process of a run lives and how far it is.
 
@@ -323,7 +327,7 @@ def _lock_run(connection: Connection, run_id: str) -> None:
         raise _no_run(run_id)
 
 
-def _add_outcome(connection: Connection, run_id: str, outcome: Outcome) -> int:
+def _add_outcome(connection: Connection, run_id: str | None, outcome: Outcome) -> int:
     values = rows.outcome_values(outcome)
     same = (outcomes.c.run_id == run_id) & (outcomes.c.digest == values["digest"])
     before = connection.execute(select(outcomes.c.sequence).where(same)).scalar()

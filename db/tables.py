@@ -75,7 +75,7 @@ runs = Table(
 outcomes = Table(
     "outcomes", metadata,
     Column("id", Integer, primary_key=True),
-    Column("run_id", String(32), ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    Column("run_id", String(32), ForeignKey("runs.id", ondelete="CASCADE")),
     Column("sequence", Integer, nullable=False),
     Column("digest", String(64), nullable=False),
     Column("probe_key", String(64), nullable=False),

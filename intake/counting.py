@@ -69,9 +69,10 @@ class Tally:
             self.back("matmul", batch, m, k, n, times=times)
         self.back("matmul", batch, k, n, m, times=times)
 
-    def dense(self, rows: int, inputs: int, outputs: int, bias: bool = True, times: int = 1) -> None:
+    def dense(self, rows: int, inputs: int, outputs: int, bias: bool = True, times: int = 1,
+              input_gradient: bool = True) -> None:
         """Add `times` dense layers over `rows` vectors; the input has to be saved by the caller, once for all that share it."""
-        self.product(1, rows, outputs, inputs, times)
+        self.product(1, rows, outputs, inputs, times, input_gradient)
         self.parameters += times * (inputs * outputs + (outputs if bias else 0))
 
     def conv(self, image: tuple[int, int, int], channels: tuple[int, int], kernel: int, stride: int = 1, groups: int = 1,

@@ -19,7 +19,7 @@ class Case:
     """What a program runs.
 
     Args:
-        block: a module of `probes.blocks`.
+        block: a module of `probes.blocks` or `probes.kernels`; both have the same interface.
         sizes: by name.
         depth: copies in a chain, each with its own weights.
         mode: `forward` or `train`.
@@ -49,7 +49,7 @@ class Case:
     @property
     def needs_input_gradient(self) -> bool:
         """Whether the backward pass must reach the input, as it would inside a model."""
-        return self.training and not self.block.FIRST
+        return self.training and not self.block.first(self.sizes)
 
 
 @dataclass(frozen=True)

@@ -79,15 +79,29 @@ def start(document: Mapping[str, Any], options: RunOptions, owner: str = "", *, 
         StoreError: the run cannot be kept or its process cannot be started.
     """
     here = here or context()
-    workload = intake.read_document(document)
+    run = _queued(document, options, owner, here)
+    _spawn(here, run, command)
+    return run.id
+
+
+def create(document: Mapping[str, Any], options: RunOptions, owner: str = "", *, here: Context | None = None) -> str:
+    """Keep a new run without starting a process: the caller does its work itself, in the foreground.
+
+    Raises:
+        BadInput: the document is not a workload.
+        StoreError: the run cannot be kept.
+    """
+    return _queued(document, options, owner, here or context()).id
+
+
+def _queued(document: Mapping[str, Any], options: RunOptions, owner: str, here: Context) -> Run:
     run = Run(
         id=secrets.token_hex(6), created_at=_now(), finished_at=None, state="queued",
         document=json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False), options=options,
-        workload=workload, devices=(), outcomes=(), recommendation=None,
+        workload=intake.read_document(document), devices=(), outcomes=(), recommendation=None,
         progress=Progress("queued"), versions=(), host=socket.gethostname(), owner=owner or here.settings.owner)
     here.store.create_run(run)
-    _spawn(here, run, command)
-    return run.id
+    return run
 
 
 def watch(run_id: str, recent: int = RECENT, *, here: Context | None = None) -> Watch:

@@ -86,15 +86,6 @@ def families() -> Mapping[str, Family]:
     return found
 
 
-def without_input_gradient(block: Block) -> Block:
-    """Return the block as the first of its model: its first layer needs no gradient of its input.
-
-    The first backward operation of a block is the input gradient of its first layer; blocks that always come first leave it
-    out by themselves.
-    """
-    return replace(block, ops_backward=block.ops_backward[1:])
-
-
 def sharing_weights(block: Block) -> Block:
     """Return the block as one that runs again with weights that another block of the workload has counted."""
     return replace(block, parameter_count=0)

@@ -1,7 +1,7 @@
 """Recommendation models after DLRM: dense tower, embedding tables, pairwise interaction, second tower, one logit."""
 
 from core.workload import Block
-from intake.families import Family, Shape, without_input_gradient
+from intake.families import Family, Shape
 from intake.layers import make_block
 from intake.sizes import Sizes, whole, wholes
 
@@ -25,13 +25,11 @@ def build(config: Sizes, shape: Shape) -> tuple[Block, ...]:
     batch, dtype = shape.batch, shape.dtype
     bottom, top, features = config.wholes("bottom"), config.wholes("top"), config.whole("tables") + 1
     width = bottom[-1]
-    first = make_block(
-        "dense_tower", "bottom tower", {"batch": batch, "widths": (config.whole("dense_features"), *bottom)}, 1, dtype
-    )
+    first = {"batch": batch, "widths": (config.whole("dense_features"), *bottom), "first": 1}
     bags = {"batch": batch, "width": width} | {key: config.whole(key) for key in ("tables", "rows", "per_bag")}
     joined = features * (features - 1) // 2 + width
     return (
-        without_input_gradient(first),
+        make_block("dense_tower", "bottom tower", first, 1, dtype),
         make_block("embedding_bag", "tables", bags, 1, dtype),
         make_block("dot_interaction", "interaction", {"batch": batch, "features": features, "width": width}, 1, dtype),
         make_block("dense_tower", "top tower", {"batch": batch, "widths": (joined, *top)}, 1, dtype),

@@ -1,7 +1,7 @@
 """Multilayer perceptrons that classify."""
 
 from core.workload import Block
-from intake.families import Family, Shape, without_input_gradient
+from intake.families import Family, Shape
 from intake.layers import make_block
 from intake.sizes import ACTIVATIONS, Sizes, whole, wholes, word
 
@@ -26,10 +26,11 @@ def build(config: Sizes, shape: Shape) -> tuple[Block, ...]:
         "widths": (config.whole("inputs"), *hidden),
         "activation": activation,
         "last_activation": activation,
+        "first": 1,
     }
     head = {"batch": shape.batch, "inputs": hidden[-1], "classes": config.whole("classes")}
     return (
-        without_input_gradient(make_block("dense_tower", "hidden layers", tower, 1, shape.dtype)),
+        make_block("dense_tower", "hidden layers", tower, 1, shape.dtype),
         make_block("class_head", "head", head, 1, shape.dtype),
     )
 

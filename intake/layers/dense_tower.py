@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from intake.counting import Counts, Tally
-from intake.sizes import ACTIVATIONS, BATCH, Sizes, wholes, word
+from intake.sizes import ACTIVATIONS, BATCH, Sizes, flag, wholes, word
 from intake.wording import fault
 
 SIZES = (
@@ -11,6 +11,7 @@ SIZES = (
     wholes("widths", "features from the input to the output, at least two"),
     word("activation", "after each layer but the last", (*ACTIVATIONS, "none"), "relu"),
     word("last_activation", "after the last layer", (*ACTIVATIONS, "none"), "relu"),
+    flag("first", "1 when it is the first of its model, whose input needs no gradient"),
 )
 
 
@@ -25,7 +26,7 @@ def check(where: str, sizes: Sizes) -> None:
 
 
 def count(sizes: Sizes, dtype: str) -> Counts:
-    """Count the tower, the gradient of its input included.
+    """Count the tower; the gradient of its input only when it is not the first of its model.
 
     Args:
         sizes: as in `SIZES`.
@@ -35,6 +36,6 @@ def count(sizes: Sizes, dtype: str) -> Counts:
     batch, widths = sizes.whole("batch"), sizes.wholes("widths")
     for i, (inputs, outputs) in enumerate(pairwise(widths)):
         tally.save(batch * inputs)
-        tally.dense(batch, inputs, outputs)
+        tally.dense(batch, inputs, outputs, input_gradient=i > 0 or not sizes.flag("first"))
         tally.activate(batch * outputs, sizes.word("last_activation" if i == len(widths) - 2 else "activation"))
     return tally.counts()

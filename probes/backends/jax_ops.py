@@ -186,3 +186,12 @@ class JaxOps:
         products = self.np.einsum("bfw,bgw->bfg", x, x)
         rows, columns = self.np.tril_indices(x.shape[1], -1)
         return self.np.concatenate((x[:, 0], products[:, rows, columns]), 1)
+
+    def scaled_matmul(self, x: Any, w: Any, scale: float) -> Any:
+        return (x @ w) * scale
+
+    def scaled_sum(self, a: Any, b: Any, scale: float) -> Any:
+        return a + scale * b
+
+    def scaled(self, a: Any, scale: float) -> Any:
+        return a * scale

@@ -106,3 +106,12 @@ class KerasOps:
         flat = [i * count + j for i in range(count) for j in range(i)]
         low = ops.take(ops.reshape(products, (-1, count * count)), flat, axis=1)
         return ops.concatenate((x[:, 0], low), 1)
+
+    def scaled_matmul(self, x: Any, w: Any, scale: float) -> Any:
+        return self.ops.matmul(x, w) * scale
+
+    def scaled_sum(self, a: Any, b: Any, scale: float) -> Any:
+        return a + scale * b
+
+    def scaled(self, a: Any, scale: float) -> Any:
+        return a * scale

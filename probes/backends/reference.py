@@ -206,6 +206,15 @@ class ReferenceOps:
         low = np.tril_indices(x.shape[1], -1)
         return np.concatenate((x[:, 0], (x @ x.transpose(0, 2, 1))[:, low[0], low[1]]), 1)
 
+    def scaled_matmul(self, x: Any, w: Any, scale: float) -> Any:
+        return x @ w * scale
+
+    def scaled_sum(self, a: Any, b: Any, scale: float) -> Any:
+        return a + scale * b
+
+    def scaled(self, a: Any, scale: float) -> Any:
+        return a * scale
+
 
 def _rotate(x: Any, start: int) -> Any:
     width = x.shape[-1]

@@ -212,3 +212,12 @@ class TensorflowOps:
         flat = [i * count + j for i in range(count) for j in range(i)]
         low = tf.gather(tf.reshape(products, (-1, count * count)), flat, axis=1)
         return tf.concat((x[:, 0], low), 1)
+
+    def scaled_matmul(self, x: Any, w: Any, scale: float) -> Any:
+        return self.tf.matmul(x, w) * scale
+
+    def scaled_sum(self, a: Any, b: Any, scale: float) -> Any:
+        return a + scale * b
+
+    def scaled(self, a: Any, scale: float) -> Any:
+        return a * scale

@@ -290,3 +290,12 @@ class TorchOps:
         count = x.shape[1]
         low = self.torch.tril_indices(count, count, -1, device=x.device)
         return self.torch.cat((x[:, 0], products[:, low[0], low[1]]), dim=1)
+
+    def scaled_matmul(self, x: Any, w: Any, scale: float) -> Any:
+        return self.torch.matmul(x, w) * scale
+
+    def scaled_sum(self, a: Any, b: Any, scale: float) -> Any:
+        return self.torch.add(a, b, alpha=scale)
+
+    def scaled(self, a: Any, scale: float) -> Any:
+        return a * scale

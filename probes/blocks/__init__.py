@@ -4,7 +4,7 @@ A block module offers:
     layers(sizes) -> {name: Layer}; inputs(sizes) -> {name: Input}, the one to chain on is called `x`;
     forward(ops, layers, inputs, sizes) -> output, or the loss when `ENDS_IN_LOSS` and `ops.training`;
     small(sizes) -> sizes of the same kind that a float64 reference computes at once;
-    ENDS_IN_LOSS: bool; FIRST: whether it is the first of a model, so that its input needs no gradient;
+    ENDS_IN_LOSS: bool; first(sizes): whether it is the first of a model, so that its input needs no gradient;
     chains(sizes): whether its output can be the `x` of another copy.
 A module that lacks one of these stops the start with its name.
 """
@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 Sizes = dict[str, Any]
-NEEDED = ("layers", "inputs", "forward", "small", "chains", "ENDS_IN_LOSS", "FIRST")
+NEEDED = ("layers", "inputs", "forward", "small", "chains", "ENDS_IN_LOSS", "first")
 
 
 @cache

@@ -6,7 +6,6 @@ from probes.blocks import Sizes
 from probes.layers import Input, Layer, batch_norm, conv
 
 ENDS_IN_LOSS = False
-FIRST = False
 
 
 def layers(sizes: Sizes) -> dict[str, Layer]:
@@ -50,3 +49,8 @@ def small(sizes: Sizes) -> Sizes:
 def chains(sizes: Sizes) -> bool:
     """A bottleneck without projection feeds the next one."""
     return not sizes["projection"] and sizes["stride"] == 1 and sizes["in_channels"] == sizes["out_channels"]
+
+
+def first(sizes: Sizes) -> bool:
+    """It stands inside a model, whose backward pass goes through its input."""
+    return False

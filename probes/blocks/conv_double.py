@@ -6,7 +6,6 @@ from probes.blocks import Sizes
 from probes.layers import Input, Layer, batch_norm, conv, up_conv
 
 ENDS_IN_LOSS = False
-FIRST = False
 
 
 def layers(sizes: Sizes) -> dict[str, Layer]:
@@ -51,3 +50,8 @@ def small(sizes: Sizes) -> Sizes:
 def chains(sizes: Sizes) -> bool:
     """A stage that keeps size and channels could feed the next one."""
     return sizes["before"] == "none" and sizes["in_channels"] == sizes["out_channels"]
+
+
+def first(sizes: Sizes) -> bool:
+    """A stage with nothing before it starts at the image."""
+    return sizes["before"] == "none"

@@ -6,7 +6,6 @@ from probes.blocks import Sizes
 from probes.layers import Input, Layer, batch_norm, conv
 
 ENDS_IN_LOSS = False
-FIRST = True
 
 
 def layers(sizes: Sizes) -> dict[str, Layer]:
@@ -38,3 +37,8 @@ def small(sizes: Sizes) -> Sizes:
 def chains(sizes: Sizes) -> bool:
     """Features are not images."""
     return False
+
+
+def first(sizes: Sizes) -> bool:
+    """It starts at the data."""
+    return True

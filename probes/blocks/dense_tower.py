@@ -7,7 +7,6 @@ from probes.blocks import Sizes
 from probes.layers import Input, Layer, dense
 
 ENDS_IN_LOSS = False
-FIRST = False
 
 
 def layers(sizes: Sizes) -> dict[str, Layer]:
@@ -37,3 +36,8 @@ def small(sizes: Sizes) -> Sizes:
 def chains(sizes: Sizes) -> bool:
     """A tower that ends as wide as it starts could feed itself."""
     return sizes["widths"][0] == sizes["widths"][-1]
+
+
+def first(sizes: Sizes) -> bool:
+    """The first tower of a model starts at the data."""
+    return bool(sizes["first"])

@@ -6,7 +6,6 @@ from probes.blocks import Sizes
 from probes.layers import Input, Layer
 
 ENDS_IN_LOSS = False
-FIRST = False
 
 
 def layers(sizes: Sizes) -> dict[str, Layer]:
@@ -31,4 +30,9 @@ def small(sizes: Sizes) -> Sizes:
 
 def chains(sizes: Sizes) -> bool:
     """The output has another shape."""
+    return False
+
+
+def first(sizes: Sizes) -> bool:
+    """It stands inside a model, whose backward pass goes through its input."""
     return False

@@ -6,7 +6,6 @@ from probes.blocks import Sizes
 from probes.layers import Input, Layer, bag
 
 ENDS_IN_LOSS = False
-FIRST = True
 
 
 def layers(sizes: Sizes) -> dict[str, Layer]:
@@ -32,3 +31,8 @@ def small(sizes: Sizes) -> Sizes:
 def chains(sizes: Sizes) -> bool:
     """Vectors are not row numbers."""
     return False
+
+
+def first(sizes: Sizes) -> bool:
+    """It starts at the data."""
+    return True

@@ -6,7 +6,6 @@ from probes.blocks import Sizes
 from probes.layers import Input, Layer, lstm
 
 ENDS_IN_LOSS = False
-FIRST = False
 
 
 def layers(sizes: Sizes) -> dict[str, Layer]:
@@ -32,3 +31,8 @@ def small(sizes: Sizes) -> Sizes:
 def chains(sizes: Sizes) -> bool:
     """A layer of equal width feeds the next one."""
     return sizes["inputs"] == sizes["hidden"]
+
+
+def first(sizes: Sizes) -> bool:
+    """It stands inside a model, whose backward pass goes through its input."""
+    return False

@@ -6,7 +6,6 @@ from probes.blocks import Sizes
 from probes.layers import Input, Layer, conv, dense, norm, table
 
 ENDS_IN_LOSS = True
-FIRST = True
 
 
 def layers(sizes: Sizes) -> dict[str, Layer]:
@@ -45,3 +44,8 @@ def small(sizes: Sizes) -> Sizes:
 def chains(sizes: Sizes) -> bool:
     """Logits are not images."""
     return False
+
+
+def first(sizes: Sizes) -> bool:
+    """It starts at the data."""
+    return True

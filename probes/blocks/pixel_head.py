@@ -6,7 +6,6 @@ from probes.blocks import Sizes
 from probes.layers import Input, Layer, conv
 
 ENDS_IN_LOSS = True
-FIRST = False
 
 
 def layers(sizes: Sizes) -> dict[str, Layer]:
@@ -33,4 +32,9 @@ def small(sizes: Sizes) -> Sizes:
 
 def chains(sizes: Sizes) -> bool:
     """Logits are not features."""
+    return False
+
+
+def first(sizes: Sizes) -> bool:
+    """It stands inside a model, whose backward pass goes through its input."""
     return False

@@ -6,7 +6,6 @@ from probes.blocks import Sizes
 from probes.layers import Input, Layer, dense, embedding, norm, table
 
 ENDS_IN_LOSS = True
-FIRST = True
 
 
 def layers(sizes: Sizes) -> dict[str, Layer]:
@@ -68,3 +67,8 @@ def small(sizes: Sizes) -> Sizes:
 def chains(sizes: Sizes) -> bool:
     """Logits are not tokens."""
     return False
+
+
+def first(sizes: Sizes) -> bool:
+    """It starts at the data."""
+    return True

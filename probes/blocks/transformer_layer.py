@@ -6,7 +6,6 @@ from probes.blocks import Sizes
 from probes.layers import Input, Layer, attention, dense, norm
 
 ENDS_IN_LOSS = False
-FIRST = False
 
 
 def layers(sizes: Sizes) -> dict[str, Layer]:
@@ -64,3 +63,8 @@ def small(sizes: Sizes) -> Sizes:
 def chains(sizes: Sizes) -> bool:
     """A layer feeds the next one."""
     return True
+
+
+def first(sizes: Sizes) -> bool:
+    """It stands inside a model, whose backward pass goes through its input."""
+    return False

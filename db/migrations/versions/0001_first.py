@@ -61,7 +61,7 @@ def _create_outcomes() -> None:
     op.create_table(
         "outcomes",
         sa.Column("id", sa.Integer, nullable=False),
-        sa.Column("run_id", sa.String(32), nullable=False),
+        sa.Column("run_id", sa.String(32)),
         sa.Column("sequence", sa.Integer, nullable=False),
         sa.Column("digest", sa.String(64), nullable=False),
         sa.Column("probe_key", sa.String(64), nullable=False),

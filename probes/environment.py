@@ -1,0 +1,44 @@
+"""The environment of each runtime's process, complete before its interpreter starts.
+
+Platform, backend and caches are chosen by variables that frameworks read at import; setting them later does nothing.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+_KEPT = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_HOME", "XDG_CACHE_HOME", "CC", "CXX", "TANDEM_RUN_ID")
+_BY_RUNTIME = {
+    "jax": {"JAX_PLATFORMS": "{jax_platform}"},
+    "keras-jax": {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "{jax_platform}"},
+    "keras-tensorflow": {"KERAS_BACKEND": "tensorflow"},
+    "keras-torch": {"KERAS_BACKEND": "torch"},
+}
+_JAX_PLATFORM = {"cpu": "cpu", "gpu": "cuda", "tpu": "tpu"}
+
+
+def worker_environment(runtime: str, device_kind: str, inherited: Mapping[str, str], home: Path, run_id: str) -> dict[str, str]:
+    """Return the whole environment of one worker.
+
+    Args:
+        runtime: a runtime id.
+        device_kind: `cpu`, `gpu` or `tpu`; on `cpu` every GPU is hidden.
+        inherited: the launcher's own environment; only what a process needs is passed on.
+        home: data directory, for compile caches.
+        run_id: marks the process, so that a sweep finds it.
+    """
+    result = {name: inherited[name] for name in _KEPT if name in inherited}
+    result |= {name: value for name, value in inherited.items() if name.startswith(("OPENBLAS_", "OMP_", "MKL_"))}
+    result |= {
+        "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1",
+        "TF_CPP_MIN_LOG_LEVEL": "2", "TORCHINDUCTOR_CACHE_DIR": str(home / "cache" / "inductor"),
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_FORCE_GPU_ALLOW_GROWTH": "true", "KERAS_HOME": str(home / "cache" / "keras"),
+        "HF_HUB_OFFLINE": "1",
+    }
+    if run_id:
+        result["TANDEM_RUN_ID"] = run_id
+    if device_kind == "cpu":
+        result |= {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}
+    for name, value in _BY_RUNTIME.get(runtime, {}).items():
+        result[name] = value.format(jax_platform=_JAX_PLATFORM[device_kind])
+    return result

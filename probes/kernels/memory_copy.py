@@ -1,0 +1,63 @@
+"""One pass over memory, y = s x: a plain copy would be elided by compilers, so it is scaled (STREAM's `scale`).
+
+One copy against the bare frame: in a chain, compilers would fuse the passes into one.
+"""
+
+from typing import Any
+
+from probes.blocks import Sizes
+from probes.layers import Input, Layer
+
+ENDS_IN_LOSS = False
+DEPTHS = (0, 1)
+MODE = "forward"
+
+
+def layers(sizes: Sizes) -> dict[str, Layer]:
+    """A kernel has no parameters."""
+    return {}
+
+
+def inputs(sizes: Sizes) -> dict[str, Input]:
+    """Return one vector of `bytes` / 4 elements."""
+    return {"x": Input("float", (sizes["bytes"] // 4,))}
+
+
+def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
+    """Return 3 x."""
+    return ops.scaled(inputs["x"], 3.0)
+
+
+def small(sizes: Sizes) -> Sizes:
+    """Return 1 KiB."""
+    return {**sizes, "bytes": 1024}
+
+
+def chains(sizes: Sizes) -> bool:
+    """Passes would be fused."""
+    return False
+
+
+def quick(device_memory: int) -> tuple[Sizes, ...]:
+    """Return one vector well above any last-level cache."""
+    return ({"bytes": min(256 * 2**20, device_memory // 16)},)
+
+
+def full(device_memory: int) -> tuple[Sizes, ...]:
+    """Return sizes from 64 KiB by factors of four, up to 1 GiB or a sixteenth of memory."""
+    return tuple({"bytes": 2**16 * 4**i} for i in range(8) if 2**16 * 4**i <= min(2**30, device_memory // 16))
+
+
+def flop(sizes: Sizes) -> int:
+    """Return one multiplication an element; counted as traffic only."""
+    return 0
+
+
+def traffic(sizes: Sizes, element_bytes: float) -> int:
+    """Return bytes read and written."""
+    return int(2 * sizes["bytes"] / 4 * element_bytes)
+
+
+def first(sizes: Sizes) -> bool:
+    """It starts at the data."""
+    return True

@@ -1,0 +1,96 @@
+"""Which runtimes can be started here, asked of package metadata: no framework is imported for it."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from catalog import RuntimeSpec, runtime_specs
+from core.device import Device
+from core.probe import Runtime
+from probes.backends import backend_modules
+
+_ASK = (
+    "import json, sys\nfrom importlib import metadata\nfound = {}\nfor name in sys.argv[1:]:\n"
+    "    try:\n        found[name] = metadata.version(name)\n    except metadata.PackageNotFoundError:\n        pass\nprint(json.dumps(found))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Usability:
+    """Whether one runtime can use one device, and if not, why and what would mend it."""
+
+    device: str
+    runtime: str
+    ok: bool
+    reason: str
+    remedy: str
+
+
+def installed_runtimes(interpreters: Sequence[tuple[str, str]] = ()) -> tuple[Runtime, ...]:
+    """Return every runtime of the catalog with its versions, or the reason why it cannot be started.
+
+    Args:
+        interpreters: (runtime id, Python path) that the user set by `TANDEM_PYTHON_<RUNTIME>`.
+    """
+    own = dict(interpreters)
+    return tuple(_look(spec, own.get(spec.id)) for spec in runtime_specs().values())
+
+
+def _look(spec: RuntimeSpec, interpreter: str | None) -> Runtime:
+    if spec.id not in backend_modules():
+        reason = f"{spec.title} needs an environment of its own, which this version of Tandem does not build yet"
+        return Runtime(spec.id, spec.framework, spec.mode, reason=reason)
+    if interpreter and not Path(interpreter).exists():
+        variable = f"TANDEM_PYTHON_{spec.id.upper().replace('-', '_')}"
+        return Runtime(spec.id, spec.framework, spec.mode, reason=f"{variable} names {interpreter}, which does not exist; correct it or unset it")
+    versions = _elsewhere(interpreter, spec.distributions) if interpreter else _here(spec.distributions)
+    missing = [name for name in spec.distributions if name not in versions]
+    if missing:
+        reason = f"{', '.join(missing)} is not installed; run ./tandem app once more, which completes the environment"
+        return Runtime(spec.id, spec.framework, spec.mode, tuple(sorted(versions.items())), reason=reason)
+    return Runtime(spec.id, spec.framework, spec.mode, tuple(sorted(versions.items())), interpreter or sys.executable, installed=True)
+
+
+def _here(distributions: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in distributions:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+@cache
+def _elsewhere(interpreter: str, distributions: tuple[str, ...]) -> dict[str, str]:
+    try:
+        answer = subprocess.run(  # noqa: S603 - the interpreter that the user named
+            [interpreter, "-c", _ASK, *distributions], capture_output=True, text=True, timeout=30, check=True,
+        )
+        return dict(json.loads(answer.stdout))
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return {}
+
+
+def usable_by(devices: Sequence[Device], runtimes: Sequence[Runtime]) -> tuple[Usability, ...]:
+    """Return for each device and runtime whether they go together, with the reason and the remedy when not."""
+    return tuple(_usable(device, runtime) for device in devices for runtime in runtimes)
+
+
+def _usable(device: Device, runtime: Runtime) -> Usability:
+    if not runtime.installed:
+        return Usability(device.id, runtime.id, ok=False, reason=runtime.reason, remedy="./tandem runtimes list")
+    if device.kind == "cpu":
+        return Usability(device.id, runtime.id, ok=True, reason="", remedy="")
+    version = " ".join(value for _, value in runtime.versions)
+    if runtime.framework == "torch" and "+cpu" in version:
+        return Usability(device.id, runtime.id, ok=False, reason="this is the CPU build of torch",
+                         remedy=f"point TANDEM_PYTHON_{runtime.id.upper().replace('-', '_')} at an interpreter with the GPU build")
+    if device.kind == "tpu" and runtime.framework != "jax" and runtime.id != "keras-jax":
+        return Usability(device.id, runtime.id, ok=False, reason=f"{runtime.id} has no way to a TPU in this environment", remedy="use jax or keras-jax")
+    return Usability(device.id, runtime.id, ok=True, reason="asserted when its worker starts: a fall-back to the CPU is a failure", remedy="")

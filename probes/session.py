@@ -1,0 +1,262 @@
+"""A measuring session: one worker a runtime, one device held, every probe ends in an outcome.
+
+Order of work: all workers import at once (nothing is timed then); after that one thing at a time. For each subject all runtimes
+agree, compile and warm up, then they are sampled in turn, in several rounds of random order, so that a drift of the machine
+falls on all of them alike. A worker that dies costs its own probe; a fresh one takes the rest, three times at most.
+"""
+
+import os
+import random
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import TypeAlias
+
+from filelock import FileLock, Timeout
+
+from core.device import Device
+from core.errors import BadInput
+from core.probe import Measurement, Outcome, Probe, ProbeFailure, Runtime
+from core.settings import Settings
+from probes.environment import worker_environment
+from probes.gates import judge
+from probes.launcher import Limits, WorkerGone, WorkerHandle
+from probes.messages import Broken, Finish, Finished, Open, Prepare, Prepared, Ready, Sample
+from probes.peaks import peak_flop_per_s
+from probes.plan import Planned
+
+ROUNDS = 3
+SAMPLE_S = {"quick": 1.5, "full": 6.0}
+"""Seconds of timed samples for one probe, over all rounds."""
+MOST_RESTARTS = 3
+LEASE_POLL_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What the session does now."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A probe is being worked on."""
+
+    probe: Probe
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A probe has its outcome."""
+
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Another run holds the device."""
+
+    device: str
+
+
+Event: TypeAlias = Stage | Started | Answered | Waiting
+
+
+@dataclass
+class Bench:
+    """The worker of one runtime and its history."""
+
+    runtime: Runtime
+    worker: WorkerHandle | None = None
+    ready: Ready | None = None
+    restarts: int = 0
+    held: str = ""
+    last_gone: WorkerGone | None = None
+
+
+def run_probes(
+    planned: Sequence[Planned], devices: Sequence[Device], runtimes: Sequence[Runtime], settings: Settings,
+    on_event: Callable[[Event], None], should_stop: Callable[[], bool], budget_s: float, limits: Limits | None = None, seed: int = 0,
+) -> None:
+    """Measure everything that is planned; every probe gets exactly one `Answered`, unless the run is stopped.
+
+    Args:
+        planned: probes with their work; those of equal subject and sizes should stand together.
+        devices: attached ones that the probes name.
+        runtimes: installed ones that the probes name.
+        settings: for leases and caches.
+        on_event: called in this thread.
+        should_stop: asked between steps; when true the session ends with what it has.
+        budget_s: seconds; probes that have not begun when it is used up fail with that reason.
+        limits: of each worker; by default half of the device's memory.
+        seed: of the order of rounds.
+    """
+    for device_id, group in groupby(sorted(planned, key=lambda p: p.probe.device), key=lambda p: p.probe.device):
+        device = next((d for d in devices if d.id == device_id), None)
+        if device is None:
+            raise BadInput(f"probes for {device_id}", f"one of {', '.join(d.id for d in devices)}", "choose an attached device")
+        own = limits or Limits(memory_bytes=device.memory_bytes // 2)
+        session = Session(device, {r.id: Bench(r) for r in runtimes}, settings, on_event, should_stop, own, random.Random(seed))
+        with ExitStack() as stack:
+            if not session.lease(stack):
+                return
+            stack.callback(session.close)
+            session.run(list(group), time.monotonic() + budget_s)
+
+
+class Session:
+    """All workers on one device."""
+
+    def __init__(self, device: Device, benches: dict[str, Bench], settings: Settings, on_event: Callable[[Event], None],
+                 should_stop: Callable[[], bool], limits: Limits, order: random.Random) -> None:
+        self.device, self.benches, self.settings = device, benches, settings
+        self.on_event, self.should_stop, self.limits, self.order = on_event, should_stop, limits, order
+
+    def lease(self, stack: ExitStack) -> bool:
+        """Hold the device, waiting for whoever has it; False when stopped while waiting."""
+        folder = self.settings.home / "leases"
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = FileLock(folder / f"{self.device.uuid.replace('/', '_')}.lock")
+        while not self.should_stop():
+            try:
+                lock.acquire(timeout=LEASE_POLL_S)
+            except Timeout:
+                self.on_event(Waiting(self.device.id))
+                continue
+            stack.callback(lock.release)
+            return True
+        return False
+
+    def close(self) -> None:
+        """End every worker."""
+        for bench in self.benches.values():
+            if bench.worker is not None:
+                bench.worker.close()
+                bench.worker = None
+
+    def run(self, planned: list[Planned], deadline: float) -> None:
+        """Measure subject by subject until done, stopped or out of time."""
+        self.on_event(Stage("starting runtimes"))
+        wanted = dict.fromkeys(p.probe.runtime for p in planned)
+        self._start([self.benches[name] for name in wanted if name in self.benches])
+        for _, same in groupby(planned, key=lambda p: (p.probe.subject, p.probe.sizes, p.probe.dtype, p.probe.mode)):
+            together = list(same)
+            if self.should_stop():
+                return
+            if time.monotonic() > deadline:
+                for one in together:
+                    self._fail(one.probe, "start", "not begun: the time budget was used up; run again or give --budget-s more")
+                continue
+            self._measure(together)
+
+    def _start(self, benches: list[Bench]) -> None:
+        """Start workers and let them import at the same time."""
+        opened: list[Bench] = []
+        for bench in benches:
+            environment = worker_environment(
+                bench.runtime.id, self.device.kind, os.environ, self.settings.home, os.environ.get("TANDEM_RUN_ID", ""),
+            )
+            try:
+                bench.worker = WorkerHandle(bench.runtime.interpreter, environment, self.limits)
+                bench.worker.tell(Open(bench.runtime.id, self.device.kind))
+                opened.append(bench)
+            except WorkerGone as gone:
+                self._lost(bench, gone)
+        for bench in opened:
+            assert bench.worker is not None
+            try:
+                reply = bench.worker.hear(self.limits.open_s)
+            except WorkerGone as gone:
+                self._lost(bench, gone)
+                continue
+            if isinstance(reply, Ready):
+                bench.ready = reply
+            else:
+                error = reply.error if isinstance(reply, Broken) else "an unexpected reply"
+                bench.worker.close()
+                bench.worker, bench.held = None, error
+
+    def _lost(self, bench: Bench, gone: WorkerGone) -> None:
+        """Take note of a dead worker; after too many the runtime is held."""
+        bench.worker, bench.ready = None, None
+        bench.restarts += 1
+        if bench.restarts > MOST_RESTARTS:
+            bench.held = f"held after {MOST_RESTARTS} restarts; the last worker: {gone.reason}"
+        bench.last_gone = gone
+
+    def _measure(self, together: list[Planned]) -> None:
+        """Prepare one subject in every runtime, sample in rounds, and hand over."""
+        prepared: list[Planned] = []
+        for one in together:
+            if self.should_stop():
+                return
+            self.on_event(Started(one.probe))
+            if self._prepare(one.probe):
+                prepared.append(one)
+        self.on_event(Stage("measuring"))
+        for _ in range(ROUNDS):
+            self.order.shuffle(prepared)
+            for one in list(prepared):
+                if self.should_stop():
+                    return
+                reply = self._ask(one.probe, Sample(SAMPLE_S[one.probe.tier] / ROUNDS, 4), SAMPLE_S[one.probe.tier] + self.limits.sample_extra_s)
+                if reply is None:
+                    prepared.remove(one)
+        for one in together:
+            if one in prepared:
+                reply = self._ask(one.probe, Finish(), self.limits.sample_extra_s)
+                if isinstance(reply, Finished):
+                    self._answer(one, reply)
+
+    def _prepare(self, probe: Probe) -> bool:
+        bench = self.benches.get(probe.runtime)
+        if bench is None:
+            self._fail(probe, "start", f"runtime {probe.runtime} is not installed; see ./tandem runtimes list")
+            return False
+        if bench.worker is None and not bench.held:
+            self._start([bench])
+        if bench.worker is None:
+            gone = bench.last_gone
+            reason = bench.held or (gone.reason if gone else "the worker did not start")
+            self._fail(probe, "import", reason, gone.exit_code if gone else None, gone.stderr_tail if gone else "")
+            return False
+        return isinstance(self._ask(probe, Prepare(probe), self.limits.prepare_s), Prepared)
+
+    def _ask(self, probe: Probe, request: Prepare | Sample | Finish, limit_s: float) -> object | None:
+        """Return the reply, or None after the failure was stored."""
+        bench = self.benches[probe.runtime]
+        assert bench.worker is not None
+        try:
+            reply = bench.worker.ask(request, limit_s)
+        except WorkerGone as gone:
+            self._lost(bench, gone)
+            self._fail(probe, "lost", gone.reason, gone.exit_code, gone.stderr_tail)
+            return None
+        if isinstance(reply, Broken):
+            self._fail(probe, reply.stage, reply.error)
+            return None
+        return reply
+
+    def _answer(self, one: Planned, reply: Finished) -> None:
+        bench = self.benches[one.probe.runtime]
+        assert bench.ready is not None
+        peak = peak_flop_per_s(self.device, one.probe.dtype)
+        result = judge(reply.timings, one.flop, one.traffic_bytes, peak, None, one.large_aligned)
+        depths = tuple(t.depth for t in reply.timings)
+        method = "direct" if len(depths) == 1 else "difference" if depths[0] == 0 else "slope"
+        self.on_event(Answered(Measurement(
+            one.probe, reply.timings, method, one.flop, one.traffic_bytes, reply.peak_memory_bytes, result.warnings, result.trusted,
+            bench.ready.versions, self.device.uuid, now(),
+        )))
+
+    def _fail(self, probe: Probe, stage: str, error: str, exit_code: int | None = None, stderr_tail: str = "") -> None:
+        self.on_event(Answered(ProbeFailure(probe, stage, error, exit_code, stderr_tail, now())))
+
+
+def now() -> str:
+    """Return the time in UTC, ISO 8601, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,154 @@
+"""The worker: one framework in one process, asked over a private pipe.
+
+`python -m probes.worker PARENT READ_FD WRITE_FD`. The environment is set by the launcher before this starts, the framework is
+imported on the first message, and the platform is asserted. The outermost frame is the only place with a broad `except`:
+whatever a framework throws becomes a `Broken` reply.
+"""
+
+import os
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.codec import from_json, to_json
+from core.errors import one_line
+from core.probe import Probe
+from core.statistics import median
+from probes.agreement import Agreement, check
+from probes.backends import backend_module
+from probes.blocks import block_modules
+from probes.case import Case
+from probes.kernels import kernel_modules
+from probes.messages import (
+    Broken, Finish, Finished, Open, Prepare, Prepared, Ready, Reply, Request, RequestEnvelope, Sample, Sampled, seal, unseal,
+)
+from probes.process import die_with_parent, first_to_be_killed, peak_resident_bytes
+from probes.timer import Stopwatch, sample_in_turn
+
+CHAIN_DEPTHS = (1, 3)
+SINGLE_DEPTHS = (0, 1)
+SMALL_COPIES = 2
+BYTES_PER_WEIGHT = 16
+"""Weight, gradient and two optimizer states in float32."""
+MOST_WEIGHT_BYTES = 3 * 2**30
+"""Above this a chain of three copies is not built; one copy is held against the bare frame instead."""
+
+
+@dataclass
+class Worker:
+    """The state of one worker process."""
+
+    backend: Any = None
+    watches: tuple[Stopwatch, ...] = ()
+    agreement: Agreement | None = None
+    agreed: dict[str, Agreement] = field(default_factory=dict)
+    frames: dict[tuple[str, str, str], Stopwatch] = field(default_factory=dict)
+    stage: str = "start"
+
+    def answer(self, request: Request) -> Reply:
+        """Do what is asked and return the reply."""
+        match request:
+            case Open():
+                return self._open(request)
+            case Prepare():
+                return self._prepare(request.probe)
+            case Sample():
+                self.stage = "measure"
+                sample_in_turn(self.watches, request.budget_s, request.fewest)
+                return Sampled(len(self.watches[0].samples))
+            case Finish():
+                return self._finish()
+
+    def _open(self, request: Open) -> Ready:
+        self.stage = "import"
+        module = backend_module(request.runtime)
+        self.backend = module.open_backend(request.runtime, request.device_kind)
+        return Ready(self.backend.versions(), self.backend.describe())
+
+    def _prepare(self, probe: Probe) -> Prepared:
+        module = (block_modules() if probe.family == "block" else kernel_modules())[probe.subject]
+        sizes = dict(probe.sizes)
+        spent: list[tuple[str, float]] = []
+        self.stage = "agree"
+        started = time.perf_counter()
+        self.agreement = self._agree(module, sizes, probe)
+        spent.append(("agree", time.perf_counter() - started))
+        self.stage = "compile"
+        started = time.perf_counter()
+        self.watches = tuple(self._watch(module, sizes, probe, depth) for depth in depths_of(module, sizes, probe))
+        spent.append(("compile", time.perf_counter() - started))
+        self.stage = "warm-up"
+        started = time.perf_counter()
+        for watch in self.watches:
+            watch.warm_up()
+        spent.append(("warm-up", time.perf_counter() - started))
+        return Prepared(median(self.watches[-1].warm) * 1e-9, tuple(spent))
+
+    def _agree(self, module: Any, sizes: dict[str, Any], probe: Probe) -> Agreement:
+        small = module.small(sizes)
+        key = f"{probe.subject} {sorted(small.items())} {probe.dtype} {probe.mode}"
+        if key not in self.agreed:
+            copies = SMALL_COPIES if module.chains(small) else 1
+            case = Case(module, small, copies, probe.mode, probe.optimizer, probe.dtype, probe.seed)
+            self.agreed[key] = check(self.backend, case)
+        return self.agreed[key]
+
+    def _watch(self, module: Any, sizes: dict[str, Any], probe: Probe, depth: int) -> Stopwatch:
+        if depth == 0:
+            return self._frame(probe)
+        case = Case(module, sizes, depth, probe.mode, probe.optimizer, probe.dtype, probe.seed)
+        watch = Stopwatch(self.backend.block_program(case), depth)
+        watch.first_call()
+        return watch
+
+    def _frame(self, probe: Probe) -> Stopwatch:
+        """Return the bare step as depth 0; it is compiled once and kept."""
+        key = (probe.mode, probe.optimizer, probe.dtype)
+        if key not in self.frames:
+            frame = kernel_modules()["step_frame"]
+            case = Case(frame, {"batch": 1}, 1, probe.mode, probe.optimizer, probe.dtype, probe.seed)
+            watch = Stopwatch(self.backend.block_program(case), 0)
+            watch.first_call()
+            self.frames[key] = watch
+        kept = self.frames[key]
+        return Stopwatch(kept.program, 0, first_ns=kept.first_ns)
+
+    def _finish(self) -> Finished:
+        timings = tuple(watch.timing() for watch in self.watches)
+        error = self.agreement.output_error if self.agreement else None
+        kept = {id(watch.program) for watch in self.frames.values()}
+        for watch in self.watches:
+            if id(watch.program) not in kept:
+                watch.program.close()
+        self.watches, self.agreement = (), None
+        return Finished(timings, peak_resident_bytes(), error)
+
+
+def depths_of(module: Any, sizes: dict[str, Any], probe: Probe) -> tuple[int, ...]:
+    """Return the depths whose difference is one copy of the subject."""
+    if probe.family == "kernel":
+        return tuple(module.DEPTHS)
+    weights = sum(layer.parameter_count for layer in module.layers(sizes).values())
+    held = weights * BYTES_PER_WEIGHT * (sum(CHAIN_DEPTHS))
+    return CHAIN_DEPTHS if module.chains(sizes) and held < MOST_WEIGHT_BYTES else SINGLE_DEPTHS
+
+
+def main(parent: int, read_fd: int, write_fd: int) -> None:
+    """Answer requests until the pipe closes."""
+    die_with_parent(parent)
+    first_to_be_killed()
+    worker = Worker()
+    with os.fdopen(read_fd, "r", encoding="utf-8") as requests, os.fdopen(write_fd, "w", encoding="utf-8") as replies:
+        for line in requests:
+            try:
+                reply: Reply = worker.answer(unseal(from_json(RequestEnvelope, line)))  # type: ignore[arg-type]
+            except Exception as error:  # noqa: BLE001 - the one place: whatever a framework throws becomes data
+                worker.watches = ()
+                reply = Broken(worker.stage, one_line(f"{type(error).__name__}: {error}"))
+            replies.write(to_json(seal(reply)) + "\n")
+            replies.flush()
+
+
+if __name__ == "__main__":
+    main(*(int(argument) for argument in sys.argv[1:4]))

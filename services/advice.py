@@ -1,0 +1,39 @@
+"""Advice at once: from the catalog and from what was measured before, without a run."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import intake
+import probes
+from advisor import Question, advise
+from core.advice import Recommendation
+from core.device import Device
+from core.probe import Outcome, Runtime
+from core.run import RunOptions
+from core.workload import Workload
+from services.context import context
+from services.pools import pools_for
+
+
+def instant(document: Mapping[str, Any], options: RunOptions) -> Recommendation:
+    """Answer from stored measurements of the attached devices and from the catalog.
+
+    Raises:
+        BadInput: the document or the pools cannot be used.
+    """
+    here = context()
+    attached = probes.devices()
+    runtimes = probes.installed_runtimes(here.settings.interpreters)
+    stored = here.store.measurements(tuple(device.uuid for device in attached))
+    return answer(intake.read_document(document), options, attached, runtimes, stored)
+
+
+def answer(workload: Workload, options: RunOptions, devices: Sequence[Device], runtimes: Sequence[Runtime],
+           outcomes: Sequence[Outcome]) -> Recommendation:
+    """Ask the advisor, with today's date and the pools that the options name."""
+    chosen = tuple(r for r in runtimes if not options.runtimes or r.id in options.runtimes)
+    return advise(Question(
+        workload, pools_for(workload, devices, options.pools), tuple(devices), chosen, tuple(outcomes),
+        options.objective or workload.objective, datetime.now(UTC).date().isoformat(),
+    ))

@@ -1,0 +1,25 @@
+"""What is attached here and which runtime could use it."""
+
+from dataclasses import dataclass
+
+import probes
+from core.device import Device
+from core.probe import Runtime
+from services.context import context
+
+
+@dataclass(frozen=True, slots=True)
+class DevicesReport:
+    """Devices, runtimes, and for each pair: (device id, runtime id, whether they go together, why not, what to do)."""
+
+    devices: tuple[Device, ...]
+    runtimes: tuple[Runtime, ...]
+    usable: tuple[tuple[str, str, bool, str, str], ...]
+
+
+def report() -> DevicesReport:
+    """Look at this machine; starts no framework."""
+    attached = probes.devices()
+    runtimes = probes.installed_runtimes(context().settings.interpreters)
+    pairs = probes.usable_by(attached, runtimes)
+    return DevicesReport(attached, runtimes, tuple((p.device, p.runtime, p.ok, p.reason, p.remedy) for p in pairs))

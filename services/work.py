@@ -1,0 +1,153 @@
+"""What a run does, in its own process or in the foreground: look, probe, advise, and leave nothing unsaid in the database."""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import metadata
+
+import probes
+from core.advice import Recommendation
+from core.device import Device
+from core.errors import TandemError, one_line
+from core.probe import Measurement, Outcome, Runtime
+from core.run import Progress, Run
+from probes import Planned
+from services.advice import answer
+from services.context import Context, context
+from services.probing import Listener, Reporter, chosen_runtimes, usable
+from services.supervision import RUN_VARIABLE, Heart, become_subreaper
+
+SETTLED_REGRET = 0.02
+"""Probing until settled stops when choosing the best is expected to cost less than this."""
+ROOF_RUNTIMES = ("torch-eager", "jax")
+ROOF_KERNELS = (("matmul_chain", 2048), ("memory_triad", None))
+
+
+def work(run_id: str, on_progress: Listener | None = None) -> None:
+    """Do one queued run to its end; whatever happens, its state and what it measured are kept.
+
+    Args:
+        run_id: a run in state `queued`.
+        on_progress: hears of every change, besides the database.
+
+    Raises:
+        NotFound: no such run.
+        TandemError: the run failed; the same line is kept with it.
+    """
+    here = context()
+    run = here.store.run(run_id)
+    os.environ[RUN_VARIABLE] = run_id
+    with suppress(OSError):
+        become_subreaper()
+    state = _State(here, run, on_progress or (lambda _progress, _outcome: None))
+    here.store.set_state(run_id, "running", "")
+    with Heart(here.store, run_id, lambda: state.progress) as heart:
+        state.heart = heart
+        try:
+            recommendation = state.measure_and_advise()
+        except TandemError as error:
+            here.store.finish(run_id, "failed", None, str(error))
+            raise
+        except KeyboardInterrupt:
+            here.store.finish(run_id, "cancelled", None, f"stopped from the keyboard; kept {len(state.outcomes)} outcomes")
+            raise
+        except Exception as error:
+            here.store.finish(run_id, "failed", None, one_line(f"{type(error).__name__}: {error}; this is a fault of Tandem, please report it"))
+            raise
+        cancelled = heart.cancelled()
+        kept = f"cancelled; kept {len(state.outcomes)} of {state.progress.total} probes" if cancelled else ""
+        here.store.finish(run_id, "cancelled" if cancelled else "done", recommendation, kept)
+
+
+class _State:
+    """One run at work."""
+
+    def __init__(self, here: Context, run: Run, tell: Listener) -> None:
+        self.here, self.run, self.tell = here, run, tell
+        self.heart: Heart | None = None
+        self.progress = Progress("starting runtimes")
+        self.outcomes: list[Outcome] = []
+
+    def measure_and_advise(self) -> Recommendation:
+        """Probe as the options say, then answer."""
+        options, workload = self.run.options, self.run.workload
+        attached = probes.devices()
+        known = probes.installed_runtimes(self.here.settings.interpreters)
+        self.here.store.save_facts(self.run.id, attached, versions_of(known))
+        reporter = Reporter(0, self._keep, self._tell)
+        if options.probe != "none":
+            installed = chosen_runtimes(options.runtimes, self.here.settings)
+            self._probe(reporter, self._plan(attached, installed), attached, installed, options.budget_s)
+            if options.probe == "settle":
+                self._settle(reporter, attached, installed, known)
+        reporter.at("advising")
+        recommendation = self._advise(attached, known)
+        if not workload.blocks:
+            raise TandemError(one_line(f"got workload {workload.name!r} without blocks; expected at least one; describe its model"))
+        reporter.at("finished")
+        return recommendation
+
+    def _plan(self, attached: Sequence[Device], installed: Sequence[Runtime]) -> tuple[Planned, ...]:
+        planned: list[Planned] = []
+        for device in attached:
+            able = usable(device, installed)
+            planned.extend(probes.block_probes(self.run.workload, able, device))
+            planned.extend(_roof(able, device, self.run.workload.dtype))
+        return tuple(planned)
+
+    def _probe(self, reporter: Reporter, planned: Sequence[Planned], attached: Sequence[Device], installed: Sequence[Runtime],
+               budget_s: float) -> None:
+        reporter.more(len(planned))
+        probes.run_probes(planned, attached, installed, self.here.settings, reporter.hear, self._stop, budget_s)
+
+    def _settle(self, reporter: Reporter, attached: Sequence[Device], installed: Sequence[Runtime], known: Sequence[Runtime]) -> None:
+        """Measure the contenders again, longer, until the choice between them is settled or time is up."""
+        while not self._stop() and reporter.progress.elapsed_s < self.run.options.budget_s:
+            said = self._advise(attached, known)
+            if said.confidence is None or said.confidence.expected_regret < SETTLED_REGRET or said.best is None:
+                return
+            contenders = {said.best.candidate.runtime} | {e.candidate.runtime for e in said.ranked if e.candidate.label in said.equal}
+            able = tuple(runtime for runtime in installed if runtime.id in contenders)
+            planned = [p for device in attached for p in probes.block_probes(self.run.workload, usable(device, able), device, "full")]
+            before = len(self.outcomes)
+            self._probe(reporter, planned, attached, installed, self.run.options.budget_s - reporter.progress.elapsed_s)
+            if not any(isinstance(outcome, Measurement) for outcome in self.outcomes[before:]):
+                return
+
+    def _advise(self, attached: Sequence[Device], known: Sequence[Runtime]) -> Recommendation:
+        stored = self.here.store.measurements(tuple(device.uuid for device in attached))
+        return answer(self.run.workload, self.run.options, attached, known, (*stored, *self.outcomes))
+
+    def _keep(self, outcome: Outcome) -> None:
+        self.here.store.save_outcome(self.run.id, outcome)
+        self.outcomes.append(outcome)
+
+    def _tell(self, progress: Progress, outcome: Outcome | None) -> None:
+        self.progress = progress
+        if outcome is not None and self.heart is not None:
+            self.heart.beat()
+        self.tell(progress, outcome)
+
+    def _stop(self) -> bool:
+        return self.heart is not None and self.heart.cancelled()
+
+
+def _roof(runtimes: Sequence[Runtime], device: Device, dtype: str) -> tuple[Planned, ...]:
+    """Return the two kernels that draw the roof of a device, in one runtime."""
+    drawn = next((r for name in ROOF_RUNTIMES for r in runtimes if r.id == name), None)
+    if drawn is None:
+        return ()
+    planned: list[Planned] = []
+    for name, size in ROOF_KERNELS:
+        sweep = probes.kernel_probes((drawn,), device, "quick", name, dtype)
+        planned.extend(p for p in sweep if size is None or ("n", size) in p.probe.sizes)
+    return tuple(planned)
+
+
+def versions_of(runtimes: Sequence[Runtime]) -> tuple[tuple[str, str], ...]:
+    """Return (name, version) of Tandem's own libraries and of every installed runtime, each once."""
+    found = {name: version for runtime in runtimes for name, version in runtime.versions}
+    for name in ("streamlit", "altair", "SQLAlchemy"):
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return tuple(sorted(found.items()))

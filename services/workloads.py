@@ -1,0 +1,202 @@
+"""Workloads as people give them: a preset, a file, a paste, or a form; always one document and what was understood of it."""
+
+import json
+import sys
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import catalog
+import intake
+from core.errors import BadInput
+from core.workload import OBJECTIVES, OPTIMIZERS, TASKS, Workload
+
+_MOST_STDIN_CHARACTERS = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """A workload and the document that gives it again."""
+
+    workload: Workload
+    document: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a workload amounts to; counts in FLOPs and bytes, for one step."""
+
+    parameter_count: int
+    flop_forward: int
+    flop_backward: int
+    flop_per_step: int
+    activation_bytes: int
+    operations: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """One thing that a form may change.
+
+    Args:
+        name: last part of the path.
+        label: for people.
+        kind: `int`, `float`, `choice`, `text` or `flag`.
+        value: what the document says, or the default behind it.
+        choices: when kind is `choice`.
+        minimum, maximum: bounds of a number, None when there is none.
+        help: one phrase.
+        path: where in the document, joined by dots (`model.layers`).
+    """
+
+    name: str
+    label: str
+    kind: str
+    value: Any
+    choices: tuple[str, ...]
+    minimum: float | None
+    maximum: float | None
+    help: str
+    path: str
+
+
+def preset_names() -> tuple[str, ...]:
+    """Return the names of the presets of the catalog."""
+    return catalog.preset_names()
+
+
+def preset_document(name: str, task: str) -> dict[str, Any]:
+    """Return the whole document of a preset, for a form to change."""
+    return dict(intake.preset_document(name, task))
+
+
+def understand(text: str) -> Understood:
+    """Understand a preset name or a pasted document.
+
+    Raises:
+        BadInput: it cannot be used; one line.
+    """
+    return _opened(intake.read_text(text))
+
+
+def read(argument: str) -> Understood:
+    """Understand what the command line was given: a file, `-` for standard input, or a preset.
+
+    Raises:
+        BadInput: it cannot be used; one line.
+    """
+    if argument == "-":
+        return _opened(intake.read_text(sys.stdin.read(_MOST_STDIN_CHARACTERS + 1), Path.cwd()))
+    looks_like_file = "/" in argument or argument.endswith((".yaml", ".yml", ".json"))
+    if looks_like_file or Path(argument).is_file():
+        return _opened(intake.read_file(argument))
+    return understand(argument)
+
+
+def _opened(understood: intake.Understood) -> Understood:
+    return Understood(understood.workload, json.loads(understood.document))
+
+
+def describe(workload: Workload) -> Description:
+    """Return what a workload amounts to, with its FLOPs by kind of operation, largest first."""
+    by_kind: dict[str, int] = {}
+    for block in workload.blocks:
+        for op in block.ops_forward + (block.ops_backward if workload.trains else ()):
+            by_kind[op.kind] = by_kind.get(op.kind, 0) + op.flop * block.repeats
+    for op in workload.ops:
+        by_kind[op.kind] = by_kind.get(op.kind, 0) + op.flop
+    operations = tuple(sorted(by_kind.items(), key=lambda item: -item[1]))
+    return Description(workload.parameter_count, workload.flop_forward, workload.flop_backward, workload.flop_per_step,
+                       workload.activation_bytes, operations)
+
+
+def form_fields(document: Mapping[str, Any]) -> tuple[FormField, ...]:
+    """Return every field of a document that a form can change, the job first and then the model.
+
+    Raises:
+        BadInput: the document cannot be used.
+    """
+    workload = intake.read_document(document)
+    fields = [
+        _text("name", "Name", document.get("name") or workload.name, "shown in the history and on reports"),
+        _choice("task", "Task", document.get("task") or workload.task, TASKS, "what a step does"),
+        _whole("batch", "Batch", document.get("batch", workload.batch), 1, 10**6, "samples in one step, over all chips"),
+    ]
+    for name, label, high in (("length", "Length", 10**7), ("image", "Image", 16384), ("prompt", "Prompt", 10**7), ("output", "Output", 10**7)):
+        if document.get(name) is not None:
+            fields.append(_whole(name, label, document[name], 1, high, "pixels a side" if name == "image" else "tokens"))
+    dtypes = intake.TRAINING_DTYPES if workload.trains else intake.DTYPES
+    fields.append(_choice("dtype", "Number format", workload.dtype, dtypes, "that the arithmetic is done in"))
+    if workload.trains:
+        fields.append(_choice("optimizer", "Optimizer", workload.optimizer, OPTIMIZERS, "decides memory and update traffic"))
+    fields.append(_choice("objective", "Rank for", workload.objective, OBJECTIVES, "what best means"))
+    total = document.get("total") or {}
+    fields.append(FormField("steps", "Steps in all", "float", total.get("steps"), (), 1, None, "of the whole job; empty: per 1,000 steps", "total.steps"))
+    return (*fields, *_model_fields(document))
+
+
+def _model_fields(document: Mapping[str, Any]) -> tuple[FormField, ...]:
+    model = document.get("model")
+    if not isinstance(model, Mapping) or "preset" not in model:
+        return ()
+    chosen = catalog.preset(str(model["preset"]))
+    result: list[FormField] = []
+    for spec in intake.families()[chosen.family].specs:
+        value = model.get(spec.name, chosen.config.get(spec.name, spec.default))
+        path, label = f"model.{spec.name}", spec.name.replace("_", " ").capitalize()
+        if spec.form == "whole":
+            result.append(_whole(spec.name, label, value, spec.low, spec.high, spec.meaning, path))
+        elif spec.form == "flag":
+            result.append(FormField(spec.name, label, "flag", bool(value), (), None, None, spec.meaning, path))
+        elif spec.form == "word":
+            result.append(_choice(spec.name, label, value, spec.words, spec.meaning, path))
+        else:
+            shown = ", ".join(str(item) for item in cast("tuple[int, ...]", value))
+            result.append(FormField(spec.name, label, "text", shown, (), None, None, f"{spec.meaning}; whole numbers with commas", path))
+    return tuple(result)
+
+
+def apply_fields(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the document with values set by path; None removes a value, a text with commas becomes a list where one is due.
+
+    Raises:
+        BadInput: a path that the form does not offer.
+    """
+    offered = {field.path: field for field in form_fields(document)}
+    result = deepcopy(dict(document))
+    for path, value in changes.items():
+        if path not in offered:
+            raise BadInput(f"field {path!r}", f"one of {', '.join(offered)}", "use the fields of the form")
+        target = result
+        *parents, leaf = path.split(".")
+        for parent in parents:
+            if not isinstance(target.get(parent), dict):
+                target[parent] = {}
+            target = target[parent]
+        if value is None:
+            target.pop(leaf, None)
+        else:
+            target[leaf] = _listed(value) if path.startswith("model.") and offered[path].kind == "text" else value
+    if not result.get("total", True):
+        del result["total"]
+    return result
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return the whole numbers of a text with commas; what is not one stays a text for intake to refuse by name."""
+    parts = [part.strip() for part in str(value).split(",") if part.strip()]
+    return [int(part) if part.isdigit() else part for part in parts]
+
+
+def _text(name: str, label: str, value: Any, note: str) -> FormField:
+    return FormField(name, label, "text", value, (), None, None, note, name)
+
+
+def _choice(name: str, label: str, value: Any, choices: tuple[str, ...], note: str, path: str = "") -> FormField:
+    return FormField(name, label, "choice", value, tuple(choices), None, None, note, path or name)
+
+
+def _whole(name: str, label: str, value: Any, low: int, high: int, note: str, path: str = "") -> FormField:
+    return FormField(name, label, "int", value, (), low, high, note, path or name)
