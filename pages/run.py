@@ -21,7 +21,7 @@ except TandemError as error:
 
 parts.heading(run)
 if run.state not in FINAL_STATES:
-    live_progress(run.id)
+    live_progress(run.id, run.state)
     st.stop()
 
 run_actions(run)

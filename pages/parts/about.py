@@ -4,6 +4,7 @@ import streamlit as st
 
 from core import format as write
 from core.quantity import TIER_SIGMA, TIERS, Z_80
+from pages.parts.tables import small_table
 from reports.facts import tier_legend
 
 
@@ -11,14 +12,12 @@ def tiers() -> None:
     """Draw the tiers, best first, with the band that each starts with."""
     st.subheader("Where a number comes from", anchor=False)
     factor = {tier: 2.718281828459045 ** (Z_80 * TIER_SIGMA[tier]) for tier in TIERS}
-    st.table(
+    small_table(
         {
             "Tier": [f"{symbol} {word}" for symbol, word, _ in tier_legend()],
             "Meaning": [meaning for _, _, meaning in tier_legend()],
             "Band starts at": [f"÷ {write.three_digits(value)} to × {write.three_digits(value)}" for value in factor.values()],
-        },
-        border="horizontal",
-        hide_index=True,
+        }
     )
     st.markdown("A number made of several parts carries the weakest tier among them.")
 

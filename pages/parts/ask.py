@@ -72,12 +72,12 @@ def installed() -> tuple[str, ...]:
 
 
 @st.cache_data(ttl=60, max_entries=1, show_spinner="Looking at this machine …")
-def device_report() -> "devices.DevicesReport":
+def device_report() -> devices.DevicesReport:
     """Return what is attached and what could use it; looked up again after a minute."""
     return devices.report()
 
 
-def instant_run(given: "workloads.Understood", chosen: RunOptions) -> Run:
+def instant_run(given: workloads.Understood, chosen: RunOptions) -> Run:
     """Return the answer from the catalog and from stored measurements, shown as a run that was not stored."""
     recommendation = _instant(json.dumps(given.document, sort_keys=True, default=str), chosen, given.document)
     return unsaved(given.workload, given.document, chosen, recommendation)
@@ -123,7 +123,7 @@ def objective_and_pools(chosen: RunOptions) -> None:
             )
 
 
-def probe_this_machine(given: "workloads.Understood", chosen: RunOptions) -> None:
+def probe_this_machine(given: workloads.Understood, chosen: RunOptions) -> None:
     """Draw the button that starts measuring, with what to measure and for how long."""
     with st.container(border=True):
         st.markdown("**Be surer: measure it here.** Each layer of this workload is timed in each framework on this machine.")
@@ -180,7 +180,7 @@ def _take_where() -> None:
     link.put("pools", {"all": None, "attached": "attached"}.get(kind, "h100-sxm=8,tpu-v6e=16"))
 
 
-def _start(given: "workloads.Understood", chosen: RunOptions) -> None:
+def _start(given: workloads.Understood, chosen: RunOptions) -> None:
     try:
         run_id = runs.start(given.document, chosen)
     except TandemError as error:

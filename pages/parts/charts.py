@@ -24,7 +24,7 @@ def chart(run: Run, name: str) -> None:
     if spec is None:
         st.caption(plain(description, 600))
     else:
-        st.vega_lite_chart(spec=spec, theme=None, width="stretch", key=f"chart:{name}")
+        st.vega_lite_chart(spec=spec, theme=None, width="stretch", key=f"chart:{name}")  # pyright: ignore[reportUnknownMemberType]
 
 
 @st.cache_data(max_entries=256, show_spinner=False)

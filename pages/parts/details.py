@@ -93,6 +93,6 @@ def _facts(run: Run) -> None:
         for title, rows in sections:
             with st.container(gap="small"):
                 st.markdown(f"##### {title}")
-                st.table({plain(name): plain(value) for name, value in rows}, border="horizontal", hide_header=True)
+                tables.small_table({plain(name): plain(value) for name, value in rows}, heads=False)
     st.markdown("##### The workload as a file")
     st.code(facts.document_text(run), language="json", wrap_lines=True)

@@ -4,6 +4,7 @@ import streamlit as st
 
 from core import format as write
 from pages.parts.ask import device_report
+from pages.parts.tables import small_table
 from pages.parts.text import plain
 from services import devices as service
 
@@ -15,7 +16,7 @@ KINDS = {
 }
 
 
-def looked_up() -> "service.DevicesReport":
+def looked_up() -> service.DevicesReport:
     """Return what is attached and what could use it."""
     return device_report()
 
@@ -29,7 +30,7 @@ def title() -> None:
             st.rerun()
 
 
-def attached(report: "service.DevicesReport") -> None:
+def attached(report: service.DevicesReport) -> None:
     """Draw one card for each device."""
     st.subheader("Attached", anchor=False)
     with st.grid(min_column_width=300, gap="small"):
@@ -43,19 +44,17 @@ def attached(report: "service.DevicesReport") -> None:
         st.caption("No GPU or TPU is attached. What they would do is estimated from the catalog and marked so.")
 
 
-def runtimes(report: "service.DevicesReport") -> None:
+def runtimes(report: service.DevicesReport) -> None:
     """Draw which runtime can use which device, and what mends each no."""
     st.subheader("Frameworks", anchor=False)
     versions = {runtime.id: ", ".join(f"{name} {version}" for name, version in runtime.versions) for runtime in report.runtimes}
     able = [(device, runtime) for device, runtime, ok, _, _ in report.usable if ok]
-    st.table(
+    small_table(
         {
             "Framework": [plain(runtime) for _, runtime in able],
             "Can use": [plain(device) for device, _ in able],
             "Versions": [plain(versions.get(runtime, "")) for _, runtime in able],
-        },
-        border="horizontal",
-        hide_index=True,
+        }
     )
     unable = [row for row in report.usable if not row[2]]
     if unable:

@@ -8,8 +8,8 @@ A value that does not exist is named to the reader, never dropped silently.
 import base64
 import binascii
 import zlib
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import cast
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -17,7 +17,6 @@ import streamlit as st
 from core.errors import BadInput
 from pages.parts.text import plain
 
-T = TypeVar("T")
 LONGEST_PACKED = 24_000
 LARGEST_TEXT = 1_000_000
 
@@ -86,7 +85,7 @@ def put(name: str, value: object) -> None:
         if name in st.query_params:
             del st.query_params[name]
     elif isinstance(value, (list, tuple)):
-        st.query_params[name] = [str(item) for item in value]
+        st.query_params[name] = [str(item) for item in cast("Iterable[object]", value)]
     else:
         st.query_params[name] = str(value)
 

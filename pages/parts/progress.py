@@ -16,14 +16,19 @@ QUIET_S = 10.0
 
 
 @st.fragment(run_every=EVERY_S)
-def live_progress(run_id: str) -> None:
-    """Draw the progress of a run until it ends, then run the whole page again to show the result."""
+def live_progress(run_id: str, shown_state: str) -> None:
+    """Draw the progress of a run; when its state is no longer the one that the page shows, run the whole page again.
+
+    Args:
+        run_id: a run that has not ended.
+        shown_state: the state in the heading of the page.
+    """
     try:
         now = runs.watch(run_id, recent=RECENT)
     except TandemError as error:
         refuse(error)
         return
-    if now.over:
+    if now.state != shown_state:
         st.rerun()
     _where_it_stands(now.state, now.progress, now.age_s)
     _figures(now.progress)

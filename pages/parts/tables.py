@@ -3,7 +3,7 @@
 Rows come from `reports`, so a number reads the same on the page and in the report; only what must sort is passed as a number.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -20,7 +20,21 @@ from reports import facts, view
 
 ROW_PX = 35
 ROWS_SHOWN = 12
+PARTS_OF = 24
+"""Candidates whose parts are listed; the same ones that the charts draw first."""
 Columns = dict[str, Any]
+
+
+def small_table(columns: Mapping[str, object], heads: bool = True) -> None:
+    """Draw a few rows as a plain table, which reads aloud and prints.
+
+    Args:
+        columns: cells by heading, each already fit for Markdown; without heads, one value for each name.
+        heads: whether the first line names the columns.
+    """
+    st.table(  # pyright: ignore[reportUnknownMemberType]
+        columns, border="horizontal", hide_index=heads, hide_header=not heads
+    )
 
 
 def candidates_table(run: Run) -> None:
@@ -63,7 +77,7 @@ def breakdown_table(run: Run) -> None:
             "band": row.time.band or None,
             "tier": tier_label(row.time.tier),
         }
-        for e in _ranked(run)
+        for e in view.shortlist(_ranked(run), PARTS_OF)
         for row in view.share_rows(e)
     ]
     _table(
@@ -90,7 +104,7 @@ def memory_table(run: Run) -> None:
             "gib": size / 2**30,
             "capacity": None if e.capacity_bytes is None else e.capacity_bytes / 2**30,
         }
-        for e in _estimates(run)
+        for e in view.shortlist(_estimates(run), PARTS_OF)
         for name, size in e.memory_parts
     ]
     _table(
@@ -267,7 +281,9 @@ def _table(rows: Sequence[dict[str, Any]], alt: str, columns: Columns, height: i
     filled = {name: column for name, column in columns.items() if any(row.get(name) not in (None, "") for row in rows)}
     data = {name: [row.get(name) for row in rows] for name in filled}
     fitting = ROW_PX * (min(len(rows), ROWS_SHOWN) + 1) + 3
-    st.dataframe(data, column_config=filled, hide_index=True, placeholder=write.MISSING, alt=alt, height=height or fitting)
+    st.dataframe(  # pyright: ignore[reportUnknownMemberType]
+        data, column_config=filled, hide_index=True, placeholder=write.MISSING, alt=alt, height=height or fitting
+    )
 
 
 def _candidate(row: view.CandidateRow, hourly: float | None) -> dict[str, Any]:

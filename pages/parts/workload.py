@@ -15,7 +15,11 @@ from pages.parts import link
 from pages.parts.text import plain, refuse
 from services import workloads
 
-DEMO = "gpt2-small:infer"
+DEMO = "gpt2-demo:train"
+PRESET_TASKS = ("train", "finetune", "infer")
+ELSEWHERE = ("objective",)
+"""Fields that have a control of their own on the page."""
+
 LARGEST_UPLOAD = 1_000_000
 EXAMPLE = """name: small language model on our own text
 task: train
@@ -31,7 +35,7 @@ def workload_field() -> str | None:
     Raises:
         BadInput: the address holds a pasted workload that was cut or changed.
     """
-    offers = workloads.preset_names()
+    offers = tuple(f"{name}:{task}" for name in workloads.preset_names() for task in PRESET_TASKS)
     asked = link.text("workload")
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -56,7 +60,12 @@ def workload_field() -> str | None:
                     max_upload_size=1,
                     on_change=_take_upload,
                 )
-            st.button("Try the demo", icon=":material/play_arrow:", on_click=_take_demo, help="GPT-2 small, one forward pass")
+            st.button(
+                "Try the demo",
+                icon=":material/play_arrow:",
+                on_click=_take_demo,
+                help="A small GPT-2, measured within a minute or two",
+            )
         if "doc" in st.query_params:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.badge("Pasted workload", icon=":material/content_paste:", color="blue")
@@ -68,7 +77,7 @@ def workload_field() -> str | None:
     return asked or None
 
 
-def understood(text: str) -> "tuple[workloads.Understood, workloads.Understood]":
+def understood(text: str) -> tuple[workloads.Understood, workloads.Understood]:
     """Return the workload with the changes of the address applied, and as the text alone has it.
 
     Raises:
@@ -88,14 +97,17 @@ def change_form(document: Mapping[str, Any], base: Mapping[str, Any]) -> None:
         document: the workload as it is now.
         base: the workload as the preset or the pasted text has it.
     """
-    fields = workloads.form_fields(document)
+    fields = [field for field in workloads.form_fields(document) if field.path not in ELSEWHERE]
     stamp = zlib.crc32(json.dumps(document, sort_keys=True, default=str).encode())
     keys = {field.path: f"field:{stamp}:{field.path}" for field in fields}
     original = {field.path: field.value for field in workloads.form_fields(base)}
     with st.form("fields", border=False, enter_to_submit=True):
-        with st.grid(min_column_width=230, gap="small"):
-            for field in fields:
-                _input(field, keys[field.path])
+        for title, inside in (("Job", False), ("Model", True)):
+            group = [field for field in fields if field.path.startswith("model.") is inside]
+            if group:
+                st.markdown(f"**{title}**")
+                _inputs([field for field in group if field.kind != "flag"], keys)
+                _inputs([field for field in group if field.kind == "flag"], keys)
         st.form_submit_button("Apply", type="primary", on_click=_apply, args=(keys, original))
     if "set" in st.query_params:
         st.button("Undo all changes", type="tertiary", icon=":material/undo:", on_click=link.put, args=("set", None))
@@ -167,7 +179,7 @@ def _pasted_quietly() -> str:
         return ""
 
 
-def _changes(fields: "Sequence[workloads.FormField]") -> dict[str, object]:
+def _changes(fields: Sequence[workloads.FormField]) -> dict[str, object]:
     known = {str(field.path): field for field in fields}
     changes: dict[str, object] = {}
     for item in st.query_params.get_all("set"):
@@ -190,7 +202,7 @@ def _changes(fields: "Sequence[workloads.FormField]") -> dict[str, object]:
 _WANTED = {"int": "a whole number", "float": "a number", "flag": "true or false"}
 
 
-def _typed(field: "workloads.FormField", value: str) -> object:
+def _typed(field: workloads.FormField, value: str) -> object:
     if value == "":
         return None
     if field.kind == "int":
@@ -204,7 +216,14 @@ def _typed(field: "workloads.FormField", value: str) -> object:
     return value
 
 
-def _input(field: "workloads.FormField", key: str) -> None:
+def _inputs(fields: Sequence[workloads.FormField], keys: Mapping[str, str]) -> None:
+    if fields:
+        with st.grid(min_column_width=210, gap="small"):
+            for field in fields:
+                _input(field, keys[field.path])
+
+
+def _input(field: workloads.FormField, key: str) -> None:
     label, note = plain(field.label), field.help or None
     if field.kind == "int":
         st.number_input(label, value=field.value, step=1, min_value=field.minimum, max_value=field.maximum, key=key, help=note)
@@ -229,7 +248,7 @@ def _input(field: "workloads.FormField", key: str) -> None:
 
 
 def _apply(keys: Mapping[str, str], original: Mapping[str, object]) -> None:
-    changed = []
+    changed: list[str] = []
     for path, key in keys.items():
         value = st.session_state.get(key)
         if value != original.get(path) and not (value in (None, "") and original.get(path) in (None, "")):
