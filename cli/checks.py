@@ -27,7 +27,7 @@ class Check:
 CHECKS = (
     Check("lint", ("-m", "ruff", "check", ".")),
     Check("types", ("-m", "pyright", "--pythonpath", sys.executable)),
-    Check("layers", ("-c", "from importlinter.cli import lint_imports_command; lint_imports_command()")),
+    Check("layers", ("-c", "from importlinter.cli import lint_imports_command as run; run(['--no-logo'])")),
 )
 
 

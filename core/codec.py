@@ -5,6 +5,9 @@ processes inside interpreters that Tandem does not choose. Reading is strict: un
 numbers that are not finite are refused with their path, all at once.
 """
 
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# Plain JSON has no types until it was read: telling them apart is what this module is for.
+
 import json
 import math
 import types
