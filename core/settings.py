@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import gettempdir
 
 from core.errors import BadInput
 
@@ -16,16 +17,18 @@ class Settings:
         database_url: SQLAlchemy address.
         owner: name that new runs carry.
         interpreters: (runtime id, Python path) from `TANDEM_PYTHON_<RUNTIME>`.
+        leases: folder of the locks on devices; one for the whole host, so that no two people measure one device at once.
     """
 
     home: Path
     database_url: str
     owner: str
     interpreters: tuple[tuple[str, str], ...] = ()
+    leases: Path = Path(gettempdir()) / "tandem-leases"
 
 
 def settings_from(environ: Mapping[str, str]) -> Settings:
-    """Build the settings from `TANDEM_HOME`, `TANDEM_DATABASE_URL`, `TANDEM_PYTHON_<RUNTIME>`, `USER`, `XDG_DATA_HOME`.
+    """Build the settings from `TANDEM_HOME`, `TANDEM_DATABASE_URL`, `TANDEM_LEASES`, `TANDEM_PYTHON_<RUNTIME>`, `USER`, `XDG_DATA_HOME`.
 
     Raises:
         BadInput: neither `TANDEM_HOME` nor a home directory is set.
@@ -45,4 +48,5 @@ def settings_from(environ: Mapping[str, str]) -> Settings:
         sorted((key[len(prefix):].lower().replace("_", "-"), value) for key, value in environ.items() if key.startswith(prefix) and value)
     )
     url = environ.get("TANDEM_DATABASE_URL") or f"sqlite:///{path}/tandem.db"
-    return Settings(path, url, environ.get("TANDEM_OWNER") or environ.get("USER") or "", interpreters)
+    leases = Path(environ.get("TANDEM_LEASES") or Path(gettempdir()) / "tandem-leases")
+    return Settings(path, url, environ.get("TANDEM_OWNER") or environ.get("USER") or "", interpreters, leases)

@@ -9,7 +9,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
@@ -118,9 +118,11 @@ class Session:
 
     def lease(self, stack: ExitStack) -> bool:
         """Hold the device, waiting for whoever has it; False when stopped while waiting."""
-        folder = self.settings.home / "leases"
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = FileLock(folder / f"{self.device.uuid.replace('/', '_')}.lock")
+        folder = self.settings.leases
+        folder.mkdir(parents=True, exist_ok=True)
+        with suppress(PermissionError):
+            folder.chmod(0o1777)
+        lock = FileLock(folder / f"{self.device.uuid.replace('/', '_')}.lock", mode=0o666)
         while not self.should_stop():
             try:
                 lock.acquire(timeout=LEASE_POLL_S)

@@ -1,0 +1,106 @@
+"""Messages, environments, peaks, runtimes and exits: the small parts around a worker."""
+
+from pathlib import Path
+
+import pytest
+
+from core.codec import from_json, to_json
+from core.device import Device
+from core.errors import NotFound
+from core.probe import Probe, Runtime, Timing
+from probes import installed_runtimes, peak_flop_per_s, usable_by
+from probes.backends import backend_module, backend_modules
+from probes.environment import worker_environment
+from probes.launcher import say_exit
+from probes.messages import (
+    Broken, Finish, Finished, Open, Prepare, Prepared, Ready, ReplyEnvelope, RequestEnvelope, Sample, Sampled, seal, unseal,
+)
+
+PROBE = Probe("dense_tower", "block", (("batch", 2), ("widths", (4, 2))), "fp32", "jax", "cpu:0")
+REQUESTS = (Open("jax", "cpu"), Prepare(PROBE), Sample(0.5, 4), Finish())
+REPLIES = (
+    Ready((("jax", "0.10.2"),), "cpu"), Prepared(0.1, (("agree", 0.2),)), Sampled(4),
+    Finished((Timing(1, 2, (3, 4)),), 5, 1e-7), Broken("compile", "no"),
+)
+
+
+@pytest.mark.parametrize("message", REQUESTS, ids=lambda m: type(m).__name__)
+def test_requests_survive_the_pipe(message: Open | Prepare | Sample | Finish) -> None:
+    assert unseal(from_json(RequestEnvelope, to_json(seal(message)))) == message
+
+
+@pytest.mark.parametrize("message", REPLIES, ids=lambda m: type(m).__name__)
+def test_replies_survive_the_pipe(message: Ready | Prepared | Sampled | Finished | Broken) -> None:
+    assert unseal(from_json(ReplyEnvelope, to_json(seal(message)))) == message
+
+
+def test_an_empty_envelope_is_refused() -> None:
+    with pytest.raises(ValueError, match="empty envelope"):
+        unseal(ReplyEnvelope())
+
+
+def test_a_worker_on_the_cpu_sees_no_gpu_and_no_secrets() -> None:
+    environment = worker_environment("jax", "cpu", {"PATH": "/bin", "AWS_SECRET_ACCESS_KEY": "canary", "OMP_NUM_THREADS": "2"}, Path("/h"), "r1")
+    assert environment["CUDA_VISIBLE_DEVICES"] == "-1"
+    assert environment["JAX_PLATFORMS"] == "cpu"
+    assert environment["TANDEM_RUN_ID"] == "r1"
+    assert environment["OMP_NUM_THREADS"] == "2"
+    assert "canary" not in "".join(environment.values())
+
+
+def test_the_backend_of_keras_is_set_before_its_import() -> None:
+    assert worker_environment("keras-torch", "cpu", {}, Path("/h"), "")["KERAS_BACKEND"] == "torch"
+
+
+def test_each_way_to_end_has_its_own_sentence() -> None:
+    said = [say_exit(code) for code in (0, 3, -9, -6, -11, -4, -15, None)]
+    assert len(set(said)) == len(said)
+
+
+def test_every_runtime_with_a_backend_is_in_the_catalog() -> None:
+    assert set(backend_modules()) <= {runtime.id for runtime in installed_runtimes()}
+
+
+def test_an_unknown_runtime_is_refused_by_name() -> None:
+    with pytest.raises(NotFound, match="caffe"):
+        backend_module("caffe")
+
+
+def test_an_interpreter_that_is_not_there_is_the_reason() -> None:
+    jax = next(r for r in installed_runtimes((("jax", "/no/such/python"),)) if r.id == "jax")
+    assert not jax.installed
+    assert "TANDEM_PYTHON_JAX" in jax.reason
+
+
+def test_a_cpu_build_of_torch_cannot_use_a_gpu_and_says_what_would_help() -> None:
+    gpu = Device("gpu:0", "gpu", "NVIDIA H200", "GPU-1", 141 * 10**9)
+    torch = Runtime("torch-eager", "torch", "eager", (("torch", "2.13.0+cpu"),), "/python", installed=True)
+    (pair,) = usable_by((gpu,), (torch,))
+    assert not pair.ok
+    assert "TANDEM_PYTHON_TORCH_EAGER" in pair.remedy
+
+
+def test_a_runtime_that_is_not_installed_gives_its_reason_for_every_device() -> None:
+    cpu = Device("cpu:0", "cpu", "x", "cpu-1", 1)
+    (pair,) = usable_by((cpu,), (Runtime("mxnet", "mxnet", "eager", reason="retired"),))
+    assert (pair.ok, pair.reason) == (False, "retired")
+
+
+def test_the_peak_of_a_catalog_chip_is_its_dense_peak() -> None:
+    assert peak_flop_per_s(Device("gpu:0", "gpu", "x", "GPU-1", 1, None, "h100-sxm"), "bf16") == pytest.approx(989e12, rel=0.01)
+
+
+@pytest.mark.parametrize(("flags", "expected"), [
+    ("fma avx2 avx512f", 2 * 16 * 2 * 2 * 3.2e9), ("fma avx2", 2 * 8 * 2 * 2 * 3.2e9), ("sse2", 2 * 4 * 2 * 2 * 0.5 * 3.2e9), ("", None),
+])
+def test_the_bound_of_a_processor_follows_its_lanes_and_clock(tmp_path: Path, flags: str, expected: float | None) -> None:
+    information = tmp_path / "cpuinfo"
+    information.write_text(f"processor : 0\ncpu MHz : 2000.0\nflags : {flags}\n\nprocessor : 1\n", encoding="utf-8")
+    clock_file_is_there = Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq").exists()
+    got = peak_flop_per_s(Device("cpu:0", "cpu", "x", "cpu-1", 1, 2), "fp32", information)
+    if expected is None:
+        assert got is None
+    elif clock_file_is_there:
+        assert got is not None
+    else:
+        assert got == pytest.approx(expected)
