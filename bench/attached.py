@@ -8,6 +8,8 @@ Bounds, all of which must hold for exit 0: at least 10 workloads in every runtim
 median absolute error of the step time at most 8 %, 90th percentile at most 20 %; bands contain the truth for 75 to 90 %;
 the true time of the chosen runtime within 3 % of the truly fastest on at least 9 of 10 workloads.
 
+It takes 40 minutes at most: a workload that would not end in time is left, and the table says so.
+
 Run: `python -m bench.attached [--json] [--only CASE ...] [--runtime ID ...] [--keep-truth FILE] [--reuse-truth FILE]`.
 """
 
@@ -28,6 +30,8 @@ from core.errors import TandemError
 from services import runs
 
 TruthKey = tuple[str, str]
+OTHERS_MATTER = 0.05
+"""Share of the machine that other processes may use before a true time is doubted in its row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,24 @@ class CaseResult:
     truths: tuple[truth.TruthRow, ...]
     reused: bool
     control_s: tuple[float, ...]
+
+
+def measure_all(
+    cases: Sequence[Case], asked: argparse.Namespace, known: dict[TruthKey, truth.TruthRow],
+) -> tuple[list[CaseResult], list[str]]:
+    """Measure workloads while there is time, and return what was found and the names of those that were left."""
+    start = time.monotonic()
+    results: list[CaseResult] = []
+    longest = 0.0
+    for index, one in enumerate(cases):
+        begun = time.monotonic()
+        if begun - start + longest > asked.minutes * 60:
+            return results, [late.name for late in cases[index:]]
+        results.append(measure_case(one, asked, known))
+        longest = max(longest, time.monotonic() - begun)
+        if asked.keep_truth:
+            truth.keep(asked.keep_truth, known)
+    return results, []
 
 
 def measure_case(one: Case, asked: argparse.Namespace, known: dict[TruthKey, truth.TruthRow]) -> CaseResult:
@@ -79,6 +101,8 @@ def measure_truths(
 def _row(one: Case, prediction: Prediction, found: truth.TruthRow) -> Row:
     said = dict(prediction.step_time_s).get(found.runtime)
     notes = [found.error, dict(prediction.notes).get(found.runtime, "")]
+    if found.others is not None and found.others > OTHERS_MATTER:
+        notes.append(f"others used {found.others:.0%} of the machine")
     counted = dict(prediction.parameter_count).get(found.runtime)
     if found.parameter_count is not None and counted != found.parameter_count:
         notes.append(f"native has {found.parameter_count:,} parameters, the workload {counted or 0:,}")
@@ -107,14 +131,16 @@ def table(results: Sequence[CaseResult]) -> list[str]:
             inside = {True: "in", False: "OUT", None: "-"}[row.inside]
             note = "; ".join(part for part in (row.note, "truth reused" if result.reused else "") if part)
             lines.append(f"{row.case:18} {row.runtime:17} {numbers} {error:>7}  {inside:4}  {note}")
-    lines += ["", f"{'workload':18} {'chosen':17} {'truly fastest':17} {'regret':>7}  {'drift':>6}  predicted in"]
+    heads = f"{'workload':18} {'chosen':17} {'truly fastest':17} {'regret':>7} {'drift':>6} {'others':>6}"
+    lines += ["", f"{heads}  predicted in"]
     for result in results:
         drift = max(result.control_s) / min(result.control_s) - 1
+        others = max((found.others or 0.0 for found in result.truths), default=0.0)
         if result.choice is None:
             lines.append(f"{result.case:18} nothing was ranked")
             continue
         regret = "-" if result.choice.regret is None else f"{result.choice.regret:+.1%}"
-        lines.append(f"{result.case:18} {result.choice.chosen:17} {result.choice.fastest:17} {regret:>7}  {drift:6.1%}  "
+        lines.append(f"{result.case:18} {result.choice.chosen:17} {result.choice.fastest:17} {regret:>7} {drift:6.1%} {others:6.1%}  "
                      f"{result.prediction.seconds:.0f} s")
     return lines
 
@@ -130,13 +156,14 @@ def verdict_line(verdict: Verdict) -> str:
 
 def truth_table(rows: Sequence[truth.TruthRow]) -> list[str]:
     """Return the true times alone as lines."""
-    lines = [f"{'workload':18} {'runtime':17} {'true ms':>8} {'spread':>7} {'first s':>8} {'parameters':>12} {'RSS MiB':>8}"]
+    heads = f"{'workload':18} {'runtime':17} {'true ms':>8} {'spread':>7} {'others':>6} {'first s':>8}"
+    lines = [f"{heads} {'parameters':>12} {'MiB':>6}"]
     for row in rows:
         if row.median_s is None or row.spread is None:
             lines.append(f"{row.case:18} {row.runtime:17} {'-':>8}  {row.error}")
             continue
-        lines.append(f"{row.case:18} {row.runtime:17} {_ms(row.median_s):>8} {row.spread:7.1%} {row.first_s or 0:8.1f} "
-                     f"{row.parameter_count or 0:12,} {(row.peak_rss_bytes or 0) / 2**20:8.0f}")
+        lines.append(f"{row.case:18} {row.runtime:17} {_ms(row.median_s):>8} {row.spread:7.1%} {row.others or 0:6.1%} "
+                     f"{row.first_s or 0:8.1f} {row.parameter_count or 0:12,} {(row.peak_rss_bytes or 0) / 2**20:6.0f}")
     return lines
 
 
@@ -152,11 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 truth.keep(asked.keep_truth, known)
             _print("\n".join(truth_table(rows)))
             return 0 if all(row.median_s is not None for row in rows) else 1
-        results: list[CaseResult] = []
-        for one in cases:
-            results.append(measure_case(one, asked, known))
-            if asked.keep_truth:
-                truth.keep(asked.keep_truth, known)
+        results, left = measure_all(cases, asked, known)
     except TandemError as error:
         _say(str(error))
         return 2
@@ -164,9 +187,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     [result.choice for result in results if result.choice is not None])
     if asked.json:
         _print(json.dumps({"schema_version": 1, "results": [asdict(result) for result in results],
-                           "verdict": asdict(verdict) | {"shortfalls": verdict.shortfalls}}))
+                           "left": left, "verdict": asdict(verdict) | {"shortfalls": verdict.shortfalls}}))
     else:
-        _print("\n".join([*table(results), "", verdict_line(verdict)]))
+        late = [f"left for want of time: {', '.join(left)}"] if left else []
+        _print("\n".join([*table(results), *late, "", verdict_line(verdict)]))
     return 1 if verdict.shortfalls else 0
 
 
@@ -177,6 +201,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--runtime", action="append", choices=RUNTIMES, metavar="ID", help="this one alone")
     parser.add_argument("--probe", default="quick", choices=("quick", "settle", "none"))
     parser.add_argument("--budget-s", type=float, default=110.0, help="seconds of probing for each run")
+    parser.add_argument("--minutes", type=float, default=40.0, help="leave workloads that would end later")
     parser.add_argument("--truth-only", action="store_true", help="time the natives and predict nothing")
     parser.add_argument("--keep-truth", type=Path, metavar="FILE", help="write the true times there")
     parser.add_argument("--reuse-truth", type=Path, metavar="FILE", help="true times measured before; the table says so")

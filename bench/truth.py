@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from bench.control import share_of_others, usage
 from core.errors import BadInput, one_line
 from core.statistics import iqr, median
 
@@ -25,6 +26,7 @@ class TruthRow:
         parameter_count: trainable parameters of the native.
         peak_rss_bytes: of its process.
         control_s: seconds of the control kernel around it, before and after.
+        others: fraction of all cores that anything else used meanwhile.
         error: one line; empty when it ran.
     """
 
@@ -35,6 +37,7 @@ class TruthRow:
     parameter_count: int | None = None
     peak_rss_bytes: int | None = None
     control_s: tuple[float, ...] = ()
+    others: float | None = None
     error: str = ""
 
     @property
@@ -56,6 +59,7 @@ def take(case: str, runtime: str, limit_s: float = LIMIT_S) -> TruthRow:
         runtime: a runtime id.
         limit_s: seconds until it is given up.
     """
+    before = usage()
     command = (sys.executable, "-m", "bench.native.run", case, runtime)
     try:
         done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=limit_s, check=False,
@@ -68,7 +72,7 @@ def take(case: str, runtime: str, limit_s: float = LIMIT_S) -> TruthRow:
         return TruthRow(case, runtime, error=one_line(f"exit {done.returncode}: {tail[0]}", 200))
     answer = json.loads(lines[-1])
     return TruthRow(case, runtime, tuple(answer["samples_ns"]), answer["first_s"], answer["parameter_count"],
-                    answer["peak_rss_bytes"])
+                    answer["peak_rss_bytes"], others=share_of_others(before, usage()))
 
 
 def keep(path: Path, rows: Mapping[tuple[str, str], TruthRow]) -> None:

@@ -1,11 +1,13 @@
 """The arithmetic of the bench: errors, bands, choices and the verdict."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from bench import truth
 from bench.attached import verdict_line
+from bench.control import Usage, share_of_others, usage
 from bench.scoring import Row, choose, judge
 from core.errors import BadInput
 
@@ -77,3 +79,15 @@ def test_a_file_that_holds_something_else_is_refused_in_one_line(tmp_path: Path)
     (tmp_path / "other.json").write_text('{"truths": [{"color": 1}]}', encoding="utf-8")
     with pytest.raises(BadInput, match="keep-truth"):
         truth.read(tmp_path / "other.json")
+
+
+def test_processor_time_of_this_process_is_not_counted_as_that_of_others() -> None:
+    before = Usage(at_s=0.0, machine_s=100.0, own_s=10.0)
+    cores = os.cpu_count() or 1
+    assert share_of_others(before, Usage(10.0, 100.0 + 5.0, 15.0)) == 0.0
+    assert share_of_others(before, Usage(10.0, 100.0 + 5.0 + cores, 15.0)) == pytest.approx(0.1)
+
+
+def test_the_machine_has_used_at_least_what_this_process_used() -> None:
+    now = usage()
+    assert now.machine_s > now.own_s > 0
