@@ -140,8 +140,8 @@ def table(results: Sequence[CaseResult]) -> list[str]:
             lines.append(f"{result.case:18} nothing was ranked")
             continue
         regret = "-" if result.choice.regret is None else f"{result.choice.regret:+.1%}"
-        lines.append(f"{result.case:18} {result.choice.chosen:17} {result.choice.fastest:17} {regret:>7} {drift:6.1%} {others:6.1%}  "
-                     f"{result.prediction.seconds:.0f} s")
+        named = f"{result.case:18} {result.choice.chosen:17} {result.choice.fastest:17}"
+        lines.append(f"{named} {regret:>7} {drift:6.1%} {others:6.1%}  {result.prediction.seconds:.0f} s")
     return lines
 
 
