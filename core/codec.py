@@ -73,8 +73,11 @@ def from_plain(target: type[T], data: Any) -> T:
     faults: list[str] = []
     value = _read(target, data, "", faults)
     if faults:
-        raise BadInput("; ".join(faults[:5]) + (f" (+{len(faults) - 5} more)" if len(faults) > 5 else ""),
-                       f"the fields of {getattr(target, '__name__', target)}", "correct the lines named")
+        raise BadInput(
+            "; ".join(faults[:5]) + (f" (+{len(faults) - 5} more)" if len(faults) > 5 else ""),
+            f"the fields of {getattr(target, '__name__', target)}",
+            "correct the lines named",
+        )
     return value
 
 

@@ -9,14 +9,33 @@ from dataclasses import dataclass
 from math import prod
 
 DTYPE_BYTES: dict[str, float] = {
-    "fp64": 8, "fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "int4": 0.5, "fp4": 0.5, "int32": 4,
+    "fp64": 8,
+    "fp32": 4,
+    "tf32": 4,
+    "bf16": 2,
+    "fp16": 2,
+    "fp8": 1,
+    "int8": 1,
+    "int4": 0.5,
+    "fp4": 0.5,
+    "int32": 4,
 }
 """Bytes of one element by dtype name. tf32 is stored as fp32."""
 
 DIMS: dict[str, tuple[str, ...]] = {
     "matmul": ("batch", "m", "n", "k"),
-    "conv": ("batch", "in_height", "in_width", "in_channels", "out_height", "out_width", "out_channels",
-             "kernel_height", "kernel_width", "groups"),
+    "conv": (
+        "batch",
+        "in_height",
+        "in_width",
+        "in_channels",
+        "out_height",
+        "out_width",
+        "out_channels",
+        "kernel_height",
+        "kernel_width",
+        "groups",
+    ),
     "attention": ("batch", "heads", "kv_heads", "queries", "keys", "head_width"),
     "elementwise": ("elements", "inputs", "flop_each"),
     "norm": ("rows", "width"),

@@ -7,8 +7,17 @@ from core.statistics import median, slope_samples
 from core.workload import Size
 
 RUNTIME_IDS = (
-    "jax", "torch-eager", "torch-compile", "torch-xla", "torch-tpu",
-    "tf-graph", "tf-xla", "keras-jax", "keras-tensorflow", "keras-torch", "mxnet",
+    "jax",
+    "torch-eager",
+    "torch-compile",
+    "torch-xla",
+    "torch-tpu",
+    "tf-graph",
+    "tf-xla",
+    "keras-jax",
+    "keras-tensorflow",
+    "keras-torch",
+    "mxnet",
 )
 STAGES = ("start", "import", "device", "agree", "compile", "warm-up", "measure", "gate", "lost")
 """Where a probe can fail, in order. `lost`: its worker died, hung or broke the protocol."""

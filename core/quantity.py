@@ -10,7 +10,11 @@ TIERS = ("measured", "interpolated", "transferred", "published", "datasheet")
 """Where a number comes from, best first."""
 
 TIER_SIGMA: dict[str, float] = {
-    "measured": 0.06, "interpolated": 0.12, "transferred": 0.25, "published": 0.30, "datasheet": 0.50,
+    "measured": 0.06,
+    "interpolated": 0.12,
+    "transferred": 0.25,
+    "published": 0.30,
+    "datasheet": 0.50,
 }
 """Standard deviation of ln(truth / estimate) that a tier starts with, before anything is learnt from residuals.
 

@@ -28,7 +28,7 @@ class Settings:
 
 
 def settings_from(environ: Mapping[str, str]) -> Settings:
-    """Build the settings from `TANDEM_HOME`, `TANDEM_DATABASE_URL`, `TANDEM_LEASES`, `TANDEM_PYTHON_<RUNTIME>`, `USER`, `XDG_DATA_HOME`.
+    """Build the settings from `TANDEM_*` variables, `USER`, `HOME` and `XDG_DATA_HOME`.
 
     Raises:
         BadInput: neither `TANDEM_HOME` nor a home directory is set.
@@ -45,7 +45,11 @@ def settings_from(environ: Mapping[str, str]) -> Settings:
     path = Path(home).absolute()
     prefix = "TANDEM_PYTHON_"
     interpreters = tuple(
-        sorted((key[len(prefix):].lower().replace("_", "-"), value) for key, value in environ.items() if key.startswith(prefix) and value)
+        sorted(
+            (key[len(prefix) :].lower().replace("_", "-"), value)
+            for key, value in environ.items()
+            if key.startswith(prefix) and value
+        )
     )
     url = environ.get("TANDEM_DATABASE_URL") or f"sqlite:///{path}/tandem.db"
     leases = Path(environ.get("TANDEM_LEASES") or Path(gettempdir()) / "tandem-leases")

@@ -12,8 +12,23 @@ from probes.runtimes import Usability, installed_runtimes, usable_by
 from probes.session import Answered, Event, Stage, Started, Waiting, now, run_probes
 
 __all__ = [
-    "Answered", "Event", "Limits", "Planned", "Stage", "Started", "Usability", "Waiting", "block_probes", "devices",
-    "installed_runtimes", "kernel_names", "kernel_probes", "now", "peak_flop_per_s", "run_probes", "usable_by",
+    "Answered",
+    "Event",
+    "Limits",
+    "Planned",
+    "Stage",
+    "Started",
+    "Usability",
+    "Waiting",
+    "block_probes",
+    "devices",
+    "installed_runtimes",
+    "kernel_names",
+    "kernel_probes",
+    "now",
+    "peak_flop_per_s",
+    "run_probes",
+    "usable_by",
 ]
 
 

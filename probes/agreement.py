@@ -37,11 +37,16 @@ def check(backend: Any, case: Case) -> Agreement:
     scale = float(np.abs(expected).max()) or 1.0
     error = float(np.abs(got.astype(np.float64) - expected).max()) / scale
     if not error <= TOLERANCE[case.dtype]:
-        raise WorkerError(f"got an output that is off by {error:.1e}; expected at most {TOLERANCE[case.dtype]:.0e}; the runtime computes something else")
+        raise WorkerError(
+            f"got an output that is off by {error:.1e}; expected at most {TOLERANCE[case.dtype]:.0e}; "
+            "the runtime computes something else"
+        )
     if slope is None or own_slope is None:
         return Agreement(error, None)
     gradient_error = abs(own_slope - slope) / max(abs(slope), 1e-3)
     if not gradient_error <= GRADIENT_TOLERANCE[case.dtype]:
-        raise WorkerError(f"got gradients that are off by {gradient_error:.1e}; expected at most {GRADIENT_TOLERANCE[case.dtype]:.0e}; "
-                          "the runtime computes something else")
+        raise WorkerError(
+            f"got gradients that are off by {gradient_error:.1e}; expected at most {GRADIENT_TOLERANCE[case.dtype]:.0e}; "
+            "the runtime computes something else"
+        )
     return Agreement(error, gradient_error)

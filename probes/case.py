@@ -106,6 +106,6 @@ class Program:
         close: frees what it holds.
     """
 
-    run: Callable[[], None]
+    run: Callable[[], object]
     compiles: bool
     close: Callable[[], None] = field(default=lambda: None)

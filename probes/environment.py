@@ -7,7 +7,20 @@ from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-_KEPT = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_HOME", "XDG_CACHE_HOME", "CC", "CXX", "TANDEM_RUN_ID")
+_KEPT = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    "CUDA_HOME",
+    "XDG_CACHE_HOME",
+    "CC",
+    "CXX",
+    "TANDEM_RUN_ID",
+)
 _BY_RUNTIME = {
     "jax": {"JAX_PLATFORMS": "{jax_platform}"},
     "keras-jax": {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "{jax_platform}"},
@@ -30,9 +43,15 @@ def worker_environment(runtime: str, device_kind: str, inherited: Mapping[str, s
     result = {name: inherited[name] for name in _KEPT if name in inherited}
     result |= {name: value for name, value in inherited.items() if name.startswith(("OPENBLAS_", "OMP_", "MKL_"))}
     result |= {
-        "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1",
-        "TF_CPP_MIN_LOG_LEVEL": "2", "TORCHINDUCTOR_CACHE_DIR": str(home / "cache" / "inductor"),
-        "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_FORCE_GPU_ALLOW_GROWTH": "true", "KERAS_HOME": str(home / "cache" / "keras"),
+        "PYTHONPATH": str(ROOT),
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONNOUSERSITE": "1",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+        "TORCHINDUCTOR_CACHE_DIR": str(home / "cache" / "inductor"),
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+        "TF_FORCE_GPU_ALLOW_GROWTH": "true",
+        "KERAS_HOME": str(home / "cache" / "keras"),
         "HF_HUB_OFFLINE": "1",
     }
     if run_id:

@@ -25,8 +25,14 @@ class GateResult:
     trusted: bool
 
 
-def judge(timings: tuple[Timing, ...], flop: int, traffic_bytes: int, peak_flop_per_s: float | None,
-          peak_bytes_per_s: float | None, large_aligned: bool) -> GateResult:
+def judge(
+    timings: tuple[Timing, ...],
+    flop: int,
+    traffic_bytes: int,
+    peak_flop_per_s: float | None,
+    peak_bytes_per_s: float | None,
+    large_aligned: bool,
+) -> GateResult:
     """Judge raw samples against statistics and physics.
 
     Args:
@@ -44,7 +50,10 @@ def judge(timings: tuple[Timing, ...], flop: int, traffic_bytes: int, peak_flop_
     warnings, trusted = _noise(timings, seconds), True
     rate = flop / middle
     if peak_flop_per_s and rate > PEAK_MARGIN * peak_flop_per_s:
-        warnings.append(f"quarantined: {rate / 1e9:.0f} GFLOP/s is over 105 % of the peak of {peak_flop_per_s / 1e9:.0f}; work was skipped or not waited for")
+        warnings.append(
+            f"quarantined: {rate / 1e9:.0f} GFLOP/s is over 105 % of the peak of {peak_flop_per_s / 1e9:.0f}; "
+            "work was skipped or not waited for"
+        )
         trusted = False
     if peak_bytes_per_s and traffic_bytes / middle > PEAK_MARGIN * peak_bytes_per_s:
         warnings.append("quarantined: memory rate is over 105 % of the peak; a cache was measured or work was skipped")
@@ -64,7 +73,9 @@ def _noise(timings: tuple[Timing, ...], seconds: tuple[float, ...]) -> list[str]
             continue
         own = median(timing.samples_ns)
         if timing.samples_ns[0] > SLOW_FIRST * own:
-            warnings.append(f"slow start: first sample at depth {timing.depth} took {timing.samples_ns[0] / own:.1f} x the median")
+            warnings.append(
+                f"slow start: first sample at depth {timing.depth} took {timing.samples_ns[0] / own:.1f} x the median"
+            )
         if own * timing.loops < SHORT_SAMPLE_NS:
             warnings.append(f"short: samples at depth {timing.depth} are under 1 ms")
     far = sum(1 for z in modified_z_scores(seconds) if abs(z) > OUTLIER_Z)

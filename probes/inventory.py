@@ -11,9 +11,23 @@ from core.device import Device
 _NVIDIA_FIELDS = "index,uuid,name,memory.total,driver_version"
 _GOOGLE_PCI_VENDOR = "0x1ae0"
 _CATALOG_NAMES = (
-    ("h100 pcie", "h100-pcie"), ("h100", "h100-sxm"), ("h200", "h200"), ("gh200", "gh200"), ("b200", "b200"), ("b300", "b300"),
-    ("a100-sxm4-80gb", "a100-80"), ("a100 80gb", "a100-80"), ("a100", "a100-40"), ("a10g", "a10g"), ("l40s", "l40s"), ("l4", "l4"),
-    ("t4", "t4"), ("v100-sxm2-32gb", "v100-32"), ("v100", "v100-16"), ("rtx 4090", "rtx4090"), ("rtx 5090", "rtx5090"),
+    ("h100 pcie", "h100-pcie"),
+    ("h100", "h100-sxm"),
+    ("h200", "h200"),
+    ("gh200", "gh200"),
+    ("b200", "b200"),
+    ("b300", "b300"),
+    ("a100-sxm4-80gb", "a100-80"),
+    ("a100 80gb", "a100-80"),
+    ("a100", "a100-40"),
+    ("a10g", "a10g"),
+    ("l40s", "l40s"),
+    ("l4", "l4"),
+    ("t4", "t4"),
+    ("v100-sxm2-32gb", "v100-32"),
+    ("v100", "v100-16"),
+    ("rtx 4090", "rtx4090"),
+    ("rtx 5090", "rtx5090"),
     ("rtx pro 6000", "rtxpro6000"),
 )
 """Parts of the names that NVIDIA's driver reports, most telling first, with their catalog keys."""
@@ -52,7 +66,9 @@ def _read(path: Path) -> str:
 
 def _memory_bytes(root: Path) -> int:
     """Return the memory that this process may use: the machine's, or its control group's if that is less."""
-    total = next((int(line.split()[1]) * 1024 for line in _read(root / "proc/meminfo").splitlines() if line.startswith("MemTotal:")), 0)
+    total = next(
+        (int(line.split()[1]) * 1024 for line in _read(root / "proc/meminfo").splitlines() if line.startswith("MemTotal:")), 0
+    )
     for name in ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes"):
         limit = _read(root / name).strip()
         if limit.isdigit() and 0 < int(limit) < total:
@@ -109,5 +125,7 @@ def tpus(root: Path = Path("/")) -> tuple[Device, ...]:
     for path in sorted((root / "sys/bus/pci/devices").glob("*")):
         key = kinds.get(_read(path / "device").strip())
         if _read(path / "vendor").strip() == _GOOGLE_PCI_VENDOR and key:
-            found.append(Device(f"tpu:{len(found)}", "tpu", key, path.name, memory[key] * 10**9, None, key, None, (f"PCI {path.name}",)))
+            found.append(
+                Device(f"tpu:{len(found)}", "tpu", key, path.name, memory[key] * 10**9, None, key, None, (f"PCI {path.name}",))
+            )
     return tuple(found)

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 import psutil
 
-from core.codec import from_json, to_json
 from core.errors import BadInput, WorkerError, one_line
 from probes.environment import ROOT
-from probes.messages import Reply, ReplyEnvelope, Request, seal, unseal
+from probes.messages import Reply, Request, read_reply, write
 from probes.process import kill_group
 
 LONGEST_LINE = 64 * 2**20
@@ -65,13 +64,21 @@ class WorkerHandle:
         command = [interpreter, "-m", "probes.worker", str(os.getpid()), str(request_read), str(reply_write)]
         try:
             self.process = subprocess.Popen(  # noqa: S603 - our own module in an interpreter that the user chose
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=dict(environment),
-                cwd=ROOT, pass_fds=(request_read, reply_write), start_new_session=True,
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=dict(environment),
+                cwd=ROOT,
+                pass_fds=(request_read, reply_write),
+                start_new_session=True,
             )
         except OSError as error:
             os.close(self._request_write)
             os.close(self._reply_read)
-            raise WorkerGone(one_line(f"got no process from {interpreter}: {error}; expected a Python; check the path"), None, "") from None
+            raise WorkerGone(
+                one_line(f"got no process from {interpreter}: {error}; expected a Python; check the path"), None, ""
+            ) from None
         finally:
             os.close(request_read)
             os.close(reply_write)
@@ -85,7 +92,7 @@ class WorkerHandle:
     def tell(self, request: Request) -> None:
         """Send a request without waiting; raises WorkerGone when the worker is not there."""
         try:
-            os.write(self._request_write, (to_json(seal(request)) + "\n").encode())
+            os.write(self._request_write, write(request))
         except OSError:
             raise self._gone("the worker ended before it could be asked") from None
 
@@ -110,8 +117,8 @@ class WorkerHandle:
         line, _, rest = bytes(self._buffer).partition(b"\n")
         self._buffer = bytearray(rest)
         try:
-            return unseal(from_json(ReplyEnvelope, line))  # type: ignore[return-value]
-        except (BadInput, ValueError) as error:
+            return read_reply(line)
+        except BadInput as error:
             raise self._gone(one_line(f"a reply that is not one: {error}", 160)) from None
 
     def ask(self, request: Request, limit_s: float) -> Reply:
@@ -123,10 +130,8 @@ class WorkerHandle:
         """End the worker and everything that it started; may be called twice."""
         with contextlib.suppress(OSError):
             os.close(self._request_write)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=0.5)
-        except subprocess.TimeoutExpired:
-            pass
         kill_group(self.process.pid)
         self.process.wait()
         self._drain.join(timeout=2)
@@ -170,8 +175,12 @@ def say_exit(code: int | None) -> str:
         return "the worker ended without an answer"
     if code > 0:
         return f"the worker ended with exit code {code}"
-    names = {-9: "killed (SIGKILL), by someone or by the kernel for lack of memory", -6: "aborted (SIGABRT), a failed check in native code",
-             -11: "crashed (SIGSEGV), bad memory access in native code", -4: "crashed (SIGILL), an instruction that this processor lacks"}
+    names = {
+        -9: "killed (SIGKILL), by someone or by the kernel for lack of memory",
+        -6: "aborted (SIGABRT), a failed check in native code",
+        -11: "crashed (SIGSEGV), bad memory access in native code",
+        -4: "crashed (SIGILL), an instruction that this processor lacks",
+    }
     return f"the worker was {names.get(code, f'ended by signal {-code}')}"
 
 

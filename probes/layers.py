@@ -79,7 +79,14 @@ def conv(inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 
     ]
     if bias:
         arrays.append(("bias", (outputs,), -1))
-    options = (("bias", bias), ("groups", groups), ("kernel", kernel), ("stride", stride), ("inputs", inputs), ("outputs", outputs))
+    options = (
+        ("bias", bias),
+        ("groups", groups),
+        ("kernel", kernel),
+        ("stride", stride),
+        ("inputs", inputs),
+        ("outputs", outputs),
+    )
     return Layer("conv", tuple(arrays), options)
 
 
@@ -132,7 +139,14 @@ def attention(width: int, heads: int, kv_heads: int, head_width: int, bias: bool
     arrays.append(("out_kernel", (q, width), 1 / sqrt(q)))
     if bias:
         arrays.append(("out_bias", (width,), -1))
-    options = (("bias", bias), ("fused", fused), ("head_width", head_width), ("heads", heads), ("kv_heads", kv_heads), ("width", width))
+    options = (
+        ("bias", bias),
+        ("fused", fused),
+        ("head_width", head_width),
+        ("heads", heads),
+        ("kv_heads", kv_heads),
+        ("width", width),
+    )
     return Layer("attention", tuple(arrays), options)
 
 

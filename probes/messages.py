@@ -1,11 +1,13 @@
 """What launcher and worker say to each other: one JSON document a line, over pipes of their own.
 
 Nothing else travels there: stdout and stderr of the worker are kept apart, so that a framework that prints breaks nothing.
+The messages of one direction have no field in common, which is how the codec tells them apart.
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
+from core.codec import from_json, to_json
 from core.probe import Probe, Timing
 
 
@@ -85,40 +87,16 @@ class Broken:
 Reply: TypeAlias = Ready | Prepared | Sampled | Finished | Broken
 
 
-@dataclass(frozen=True, slots=True)
-class RequestEnvelope:
-    """One line to the worker."""
-
-    name: str
-    open: Open | None = None
-    prepare: Prepare | None = None
-    sample: Sample | None = None
-    finish: Finish | None = None
+def write(message: Request | Reply) -> bytes:
+    """Return a message as one line."""
+    return to_json(message).encode() + b"\n"
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyEnvelope:
-    """One line from the worker."""
-
-    ready: Ready | None = None
-    prepared: Prepared | None = None
-    sampled: Sampled | None = None
-    finished: Finished | None = None
-    broken: Broken | None = None
+def read_request(line: str | bytes) -> Request:
+    """Read one line of the launcher; raises BadInput when it is none of the requests."""
+    return from_json(cast("type[Request]", Request), line)
 
 
-def seal(message: "Request | Reply") -> "RequestEnvelope | ReplyEnvelope":
-    """Put a message into the envelope of its direction."""
-    name = type(message).__name__.lower()
-    if isinstance(message, (Open, Prepare, Sample, Finish)):
-        return RequestEnvelope(name, **{name: message})
-    return ReplyEnvelope(**{name: message})
-
-
-def unseal(envelope: "RequestEnvelope | ReplyEnvelope") -> "Request | Reply":
-    """Take the message out; raises ValueError when the envelope is empty."""
-    for name in ("open", "prepare", "sample", "finish", "ready", "prepared", "sampled", "finished", "broken"):
-        message = getattr(envelope, name, None)
-        if message is not None:
-            return message
-    raise ValueError("got an empty envelope; expected one message")
+def read_reply(line: str | bytes) -> Reply:
+    """Read one line of the worker; raises BadInput when it is none of the replies."""
+    return from_json(cast("type[Reply]", Reply), line)

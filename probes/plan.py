@@ -69,8 +69,9 @@ def _fitting(block: Block, trains: bool, device: Device) -> tuple[tuple[tuple[st
     return sizes, smaller / batch
 
 
-def kernel_probes(runtimes: tuple[Runtime, ...], device: Device, tier: str = "quick", only: str | None = None,
-                  dtype: str = "fp32") -> tuple[Planned, ...]:
+def kernel_probes(
+    runtimes: tuple[Runtime, ...], device: Device, tier: str = "quick", only: str | None = None, dtype: str = "fp32"
+) -> tuple[Planned, ...]:
     """Return the probes of the device's own roof: every kernel, swept, in every runtime.
 
     Args:

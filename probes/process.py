@@ -5,6 +5,7 @@ import ctypes
 import os
 import signal
 import sys
+from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 
@@ -23,7 +24,7 @@ def die_with_parent(parent: int) -> None:
 
 def first_to_be_killed() -> None:
     """Make the kernel choose this process before others when memory runs out; needs no privilege."""
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+    with contextlib.suppress(OSError), Path("/proc/self/oom_score_adj").open("w", encoding="ascii") as file:
         file.write("900")
 
 

@@ -16,7 +16,8 @@ from probes.backends import backend_modules
 
 _ASK = (
     "import json, sys\nfrom importlib import metadata\nfound = {}\nfor name in sys.argv[1:]:\n"
-    "    try:\n        found[name] = metadata.version(name)\n    except metadata.PackageNotFoundError:\n        pass\nprint(json.dumps(found))"
+    "    try:\n        found[name] = metadata.version(name)\n    except metadata.PackageNotFoundError:\n        pass\n"
+    "print(json.dumps(found))"
 )
 
 
@@ -47,13 +48,20 @@ def _look(spec: RuntimeSpec, interpreter: str | None) -> Runtime:
         return Runtime(spec.id, spec.framework, spec.mode, reason=reason)
     if interpreter and not Path(interpreter).exists():
         variable = f"TANDEM_PYTHON_{spec.id.upper().replace('-', '_')}"
-        return Runtime(spec.id, spec.framework, spec.mode, reason=f"{variable} names {interpreter}, which does not exist; correct it or unset it")
+        return Runtime(
+            spec.id,
+            spec.framework,
+            spec.mode,
+            reason=f"{variable} names {interpreter}, which does not exist; correct it or unset it",
+        )
     versions = _elsewhere(interpreter, spec.distributions) if interpreter else _here(spec.distributions)
     missing = [name for name in spec.distributions if name not in versions]
     if missing:
         reason = f"{', '.join(missing)} is not installed; run ./tandem app once more, which completes the environment"
         return Runtime(spec.id, spec.framework, spec.mode, tuple(sorted(versions.items())), reason=reason)
-    return Runtime(spec.id, spec.framework, spec.mode, tuple(sorted(versions.items())), interpreter or sys.executable, installed=True)
+    return Runtime(
+        spec.id, spec.framework, spec.mode, tuple(sorted(versions.items())), interpreter or sys.executable, installed=True
+    )
 
 
 def _here(distributions: Sequence[str]) -> dict[str, str]:
@@ -70,7 +78,11 @@ def _here(distributions: Sequence[str]) -> dict[str, str]:
 def _elsewhere(interpreter: str, distributions: tuple[str, ...]) -> dict[str, str]:
     try:
         answer = subprocess.run(  # noqa: S603 - the interpreter that the user named
-            [interpreter, "-c", _ASK, *distributions], capture_output=True, text=True, timeout=30, check=True,
+            [interpreter, "-c", _ASK, *distributions],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
         )
         return dict(json.loads(answer.stdout))
     except (OSError, subprocess.SubprocessError, ValueError):
@@ -89,8 +101,21 @@ def _usable(device: Device, runtime: Runtime) -> Usability:
         return Usability(device.id, runtime.id, ok=True, reason="", remedy="")
     version = " ".join(value for _, value in runtime.versions)
     if runtime.framework == "torch" and "+cpu" in version:
-        return Usability(device.id, runtime.id, ok=False, reason="this is the CPU build of torch",
-                         remedy=f"point TANDEM_PYTHON_{runtime.id.upper().replace('-', '_')} at an interpreter with the GPU build")
+        return Usability(
+            device.id,
+            runtime.id,
+            ok=False,
+            reason="this is the CPU build of torch",
+            remedy=f"point TANDEM_PYTHON_{runtime.id.upper().replace('-', '_')} at an interpreter with the GPU build",
+        )
     if device.kind == "tpu" and runtime.framework != "jax" and runtime.id != "keras-jax":
-        return Usability(device.id, runtime.id, ok=False, reason=f"{runtime.id} has no way to a TPU in this environment", remedy="use jax or keras-jax")
-    return Usability(device.id, runtime.id, ok=True, reason="asserted when its worker starts: a fall-back to the CPU is a failure", remedy="")
+        return Usability(
+            device.id,
+            runtime.id,
+            ok=False,
+            reason=f"{runtime.id} has no way to a TPU in this environment",
+            remedy="use jax or keras-jax",
+        )
+    return Usability(
+        device.id, runtime.id, ok=True, reason="asserted when its worker starts: a fall-back to the CPU is a failure", remedy=""
+    )

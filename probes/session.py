@@ -79,8 +79,15 @@ class Bench:
 
 
 def run_probes(
-    planned: Sequence[Planned], devices: Sequence[Device], runtimes: Sequence[Runtime], settings: Settings,
-    on_event: Callable[[Event], None], should_stop: Callable[[], bool], budget_s: float, limits: Limits | None = None, seed: int = 0,
+    planned: Sequence[Planned],
+    devices: Sequence[Device],
+    runtimes: Sequence[Runtime],
+    settings: Settings,
+    on_event: Callable[[Event], None],
+    should_stop: Callable[[], bool],
+    budget_s: float,
+    limits: Limits | None = None,
+    seed: int = 0,
 ) -> None:
     """Measure everything that is planned; every probe gets exactly one `Answered`, unless the run is stopped.
 
@@ -111,8 +118,16 @@ def run_probes(
 class Session:
     """All workers on one device."""
 
-    def __init__(self, device: Device, benches: dict[str, Bench], settings: Settings, on_event: Callable[[Event], None],
-                 should_stop: Callable[[], bool], limits: Limits, order: random.Random) -> None:
+    def __init__(
+        self,
+        device: Device,
+        benches: dict[str, Bench],
+        settings: Settings,
+        on_event: Callable[[Event], None],
+        should_stop: Callable[[], bool],
+        limits: Limits,
+        order: random.Random,
+    ) -> None:
         self.device, self.benches, self.settings = device, benches, settings
         self.on_event, self.should_stop, self.limits, self.order = on_event, should_stop, limits, order
 
@@ -160,7 +175,11 @@ class Session:
         opened: list[Bench] = []
         for bench in benches:
             environment = worker_environment(
-                bench.runtime.id, self.device.kind, os.environ, self.settings.home, os.environ.get("TANDEM_RUN_ID", ""),
+                bench.runtime.id,
+                self.device.kind,
+                os.environ,
+                self.settings.home,
+                os.environ.get("TANDEM_RUN_ID", ""),
             )
             try:
                 bench.worker = WorkerHandle(bench.runtime.interpreter, environment, self.limits)
@@ -205,7 +224,9 @@ class Session:
             for one in list(prepared):
                 if self.should_stop():
                     return
-                reply = self._ask(one.probe, Sample(SAMPLE_S[one.probe.tier] / ROUNDS, 4), SAMPLE_S[one.probe.tier] + self.limits.sample_extra_s)
+                reply = self._ask(
+                    one.probe, Sample(SAMPLE_S[one.probe.tier] / ROUNDS, 4), SAMPLE_S[one.probe.tier] + self.limits.sample_extra_s
+                )
                 if reply is None:
                     prepared.remove(one)
         for one in together:
@@ -250,10 +271,23 @@ class Session:
         result = judge(reply.timings, one.flop, one.traffic_bytes, peak, None, one.large_aligned)
         depths = tuple(t.depth for t in reply.timings)
         method = "direct" if len(depths) == 1 else "difference" if depths[0] == 0 else "slope"
-        self.on_event(Answered(Measurement(
-            one.probe, reply.timings, method, one.flop, one.traffic_bytes, reply.peak_memory_bytes, result.warnings, result.trusted,
-            bench.ready.versions, self.device.uuid, now(),
-        )))
+        self.on_event(
+            Answered(
+                Measurement(
+                    one.probe,
+                    reply.timings,
+                    method,
+                    one.flop,
+                    one.traffic_bytes,
+                    reply.peak_memory_bytes,
+                    result.warnings,
+                    result.trusted,
+                    bench.ready.versions,
+                    self.device.uuid,
+                    now(),
+                )
+            )
+        )
 
     def _fail(self, probe: Probe, stage: str, error: str, exit_code: int | None = None, stderr_tail: str = "") -> None:
         self.on_event(Answered(ProbeFailure(probe, stage, error, exit_code, stderr_tail, now())))

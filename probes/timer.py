@@ -34,8 +34,8 @@ class Stopwatch:
     clock: Callable[[], int] = time.perf_counter_ns
     first_ns: int = 0
     loops: int = 1
-    warm: list[int] = field(default_factory=list)
-    samples: list[int] = field(default_factory=list)
+    warm: list[int] = field(default_factory=list[int])
+    samples: list[int] = field(default_factory=list[int])
 
     def first_call(self) -> None:
         """Run once; for a compiling program this holds the compilation."""
@@ -49,7 +49,7 @@ class Stopwatch:
             taken.append(self._time(1))
             spent += taken[-1]
         self.warm.extend(taken)
-        steady = max(1.0, median(taken[len(taken) // 2:]))
+        steady = max(1.0, median(taken[len(taken) // 2 :]))
         self.loops = max(1, round(SHORTEST_SAMPLE_S * 1e9 / steady + 0.5))
 
     def rewarm(self) -> None:

@@ -11,7 +11,6 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.codec import from_json, to_json
 from core.errors import one_line
 from core.probe import Probe
 from core.statistics import median
@@ -21,7 +20,19 @@ from probes.blocks import block_modules
 from probes.case import Case
 from probes.kernels import kernel_modules
 from probes.messages import (
-    Broken, Finish, Finished, Open, Prepare, Prepared, Ready, Reply, Request, RequestEnvelope, Sample, Sampled, seal, unseal,
+    Broken,
+    Finish,
+    Finished,
+    Open,
+    Prepare,
+    Prepared,
+    Ready,
+    Reply,
+    Request,
+    Sample,
+    Sampled,
+    read_request,
+    write,
 )
 from probes.process import die_with_parent, first_to_be_killed, peak_resident_bytes
 from probes.timer import Stopwatch, sample_in_turn
@@ -42,8 +53,8 @@ class Worker:
     backend: Any = None
     watches: tuple[Stopwatch, ...] = ()
     agreement: Agreement | None = None
-    agreed: dict[str, Agreement] = field(default_factory=dict)
-    frames: dict[tuple[str, str, str], Stopwatch] = field(default_factory=dict)
+    agreed: dict[str, Agreement] = field(default_factory=dict[str, Agreement])
+    frames: dict[tuple[str, str, str], Stopwatch] = field(default_factory=dict[tuple[str, str, str], Stopwatch])
     stage: str = "start"
 
     def answer(self, request: Request) -> Reply:
@@ -139,14 +150,14 @@ def main(parent: int, read_fd: int, write_fd: int) -> None:
     die_with_parent(parent)
     first_to_be_killed()
     worker = Worker()
-    with os.fdopen(read_fd, "r", encoding="utf-8") as requests, os.fdopen(write_fd, "w", encoding="utf-8") as replies:
+    with os.fdopen(read_fd, "rb") as requests, os.fdopen(write_fd, "wb") as replies:
         for line in requests:
             try:
-                reply: Reply = worker.answer(unseal(from_json(RequestEnvelope, line)))  # type: ignore[arg-type]
+                reply: Reply = worker.answer(read_request(line))
             except Exception as error:  # noqa: BLE001 - the one place: whatever a framework throws becomes data
                 worker.watches = ()
                 reply = Broken(worker.stage, one_line(f"{type(error).__name__}: {error}"))
-            replies.write(to_json(seal(reply)) + "\n")
+            replies.write(write(reply))
             replies.flush()
 
 

@@ -29,11 +29,19 @@ def instant(document: Mapping[str, Any], options: RunOptions) -> Recommendation:
     return answer(intake.read_document(document), options, attached, runtimes, stored)
 
 
-def answer(workload: Workload, options: RunOptions, devices: Sequence[Device], runtimes: Sequence[Runtime],
-           outcomes: Sequence[Outcome]) -> Recommendation:
+def answer(
+    workload: Workload, options: RunOptions, devices: Sequence[Device], runtimes: Sequence[Runtime], outcomes: Sequence[Outcome]
+) -> Recommendation:
     """Ask the advisor, with today's date and the pools that the options name."""
     chosen = tuple(r for r in runtimes if not options.runtimes or r.id in options.runtimes)
-    return advise(Question(
-        workload, pools_for(workload, devices, options.pools), tuple(devices), chosen, tuple(outcomes),
-        options.objective or workload.objective, datetime.now(UTC).date().isoformat(),
-    ))
+    return advise(
+        Question(
+            workload,
+            pools_for(workload, devices, options.pools),
+            tuple(devices),
+            chosen,
+            tuple(outcomes),
+            options.objective or workload.objective,
+            datetime.now(UTC).date().isoformat(),
+        )
+    )

@@ -39,7 +39,11 @@ def _parsed(asked: str) -> tuple[PoolRequest, ...]:
     for part in asked.split(","):
         key, _, count = part.strip().partition("=")
         if not key or (count and not count.isdigit()) or count == "0":
-            raise BadInput(f"pool {part.strip()[:60]!r}", "KEY=N such as tpu-v6e=16, with N from 1", "correct --pools, or give attached or all")
+            raise BadInput(
+                f"pool {part.strip()[:60]!r}",
+                "KEY=N such as tpu-v6e=16, with N from 1",
+                "correct --pools, or give attached or all",
+            )
         requests.append(PoolRequest(key, int(count) if count else 1))
     return tuple(requests)
 
@@ -59,7 +63,9 @@ def _priced(chip: Accelerator, count: int, where: Where, price_usd_per_h: float 
     offer = catalog.cheapest(chip.key, where)
     if offer is None:
         return Pool(chip.key, count, chip.kind, None, "no price known", hosts=hosts)
-    return Pool(chip.key, count, chip.kind, offer.usd_per_chip_h * count, f"{offer.cloud} {offer.region}, {offer.terms}", hosts=hosts)
+    return Pool(
+        chip.key, count, chip.kind, offer.usd_per_chip_h * count, f"{offer.cloud} {offer.region}, {offer.terms}", hosts=hosts
+    )
 
 
 def _from_catalog(where: Where) -> tuple[Pool, ...]:
@@ -68,6 +74,5 @@ def _from_catalog(where: Where) -> tuple[Pool, ...]:
     for chip in catalog.accelerators().values():
         if chip.kind not in CATALOG_KINDS or catalog.cheapest(chip.key, where) is None:
             continue
-        for count in sorted({1, chip.chips_per_host or 1}):
-            pools.append(_priced(chip, count, where, None))
+        pools.extend(_priced(chip, count, where, None) for count in sorted({1, chip.chips_per_host or 1}))
     return tuple(pools)

@@ -28,7 +28,9 @@ class Reporter:
         clock: seconds, monotonic.
     """
 
-    def __init__(self, total: int, keep: Callable[[Outcome], None], tell: Listener, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, total: int, keep: Callable[[Outcome], None], tell: Listener, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.progress = Progress("starting runtimes", total=total)
         self.outcomes: list[Outcome] = []
         self._keep, self._tell, self._clock, self._started = keep, tell, clock, clock()
@@ -94,8 +96,13 @@ def usable(device: Device, runtimes: Sequence[Runtime]) -> tuple[Runtime, ...]:
     return tuple(runtime for runtime in runtimes if runtime.id in able)
 
 
-def probe(runtimes: Sequence[str] = (), tier: str = "quick", only: str | None = None, on_progress: Listener | None = None,
-          budget_s: float = 3600.0) -> tuple[Outcome, ...]:
+def probe(
+    runtimes: Sequence[str] = (),
+    tier: str = "quick",
+    only: str | None = None,
+    on_progress: Listener | None = None,
+    budget_s: float = 3600.0,
+) -> tuple[Outcome, ...]:
     """Measure the kernels of every attached device in each runtime, and keep the outcomes.
 
     Raises:

@@ -52,7 +52,9 @@ def work(run_id: str, on_progress: Listener | None = None) -> None:
             here.store.finish(run_id, "cancelled", None, f"stopped from the keyboard; kept {len(state.outcomes)} outcomes")
             raise
         except Exception as error:
-            here.store.finish(run_id, "failed", None, one_line(f"{type(error).__name__}: {error}; this is a fault of Tandem, please report it"))
+            here.store.finish(
+                run_id, "failed", None, one_line(f"{type(error).__name__}: {error}; this is a fault of Tandem, please report it")
+            )
             raise
         cancelled = heart.cancelled()
         kept = f"cancelled; kept {len(state.outcomes)} of {state.progress.total} probes" if cancelled else ""
@@ -83,7 +85,9 @@ class _State:
         reporter.at("advising")
         recommendation = self._advise(attached, known)
         if not workload.blocks:
-            raise TandemError(one_line(f"got workload {workload.name!r} without blocks; expected at least one; describe its model"))
+            raise TandemError(
+                one_line(f"got workload {workload.name!r} without blocks; expected at least one; describe its model")
+            )
         reporter.at("finished")
         return recommendation
 
@@ -95,20 +99,32 @@ class _State:
             planned.extend(_roof(able, device, self.run.workload.dtype))
         return tuple(planned)
 
-    def _probe(self, reporter: Reporter, planned: Sequence[Planned], attached: Sequence[Device], installed: Sequence[Runtime],
-               budget_s: float) -> None:
+    def _probe(
+        self,
+        reporter: Reporter,
+        planned: Sequence[Planned],
+        attached: Sequence[Device],
+        installed: Sequence[Runtime],
+        budget_s: float,
+    ) -> None:
         reporter.more(len(planned))
         probes.run_probes(planned, attached, installed, self.here.settings, reporter.hear, self._stop, budget_s)
 
-    def _settle(self, reporter: Reporter, attached: Sequence[Device], installed: Sequence[Runtime], known: Sequence[Runtime]) -> None:
+    def _settle(
+        self, reporter: Reporter, attached: Sequence[Device], installed: Sequence[Runtime], known: Sequence[Runtime]
+    ) -> None:
         """Measure the contenders again, longer, until the choice between them is settled or time is up."""
         while not self._stop() and reporter.progress.elapsed_s < self.run.options.budget_s:
             said = self._advise(attached, known)
             if said.confidence is None or said.confidence.expected_regret < SETTLED_REGRET or said.best is None:
                 return
-            contenders = {said.best.candidate.runtime} | {e.candidate.runtime for e in said.ranked if e.candidate.label in said.equal}
+            contenders = {said.best.candidate.runtime} | {
+                e.candidate.runtime for e in said.ranked if e.candidate.label in said.equal
+            }
             able = tuple(runtime for runtime in installed if runtime.id in contenders)
-            planned = [p for device in attached for p in probes.block_probes(self.run.workload, usable(device, able), device, "full")]
+            planned = [
+                p for device in attached for p in probes.block_probes(self.run.workload, usable(device, able), device, "full")
+            ]
             before = len(self.outcomes)
             self._probe(reporter, planned, attached, installed, self.run.options.budget_s - reporter.progress.elapsed_s)
             if not any(isinstance(outcome, Measurement) for outcome in self.outcomes[before:]):

@@ -108,8 +108,14 @@ def describe(workload: Workload) -> Description:
     for op in workload.ops:
         by_kind[op.kind] = by_kind.get(op.kind, 0) + op.flop
     operations = tuple(sorted(by_kind.items(), key=lambda item: -item[1]))
-    return Description(workload.parameter_count, workload.flop_forward, workload.flop_backward, workload.flop_per_step,
-                       workload.activation_bytes, operations)
+    return Description(
+        workload.parameter_count,
+        workload.flop_forward,
+        workload.flop_backward,
+        workload.flop_per_step,
+        workload.activation_bytes,
+        operations,
+    )
 
 
 def form_fields(document: Mapping[str, Any]) -> tuple[FormField, ...]:
@@ -124,7 +130,12 @@ def form_fields(document: Mapping[str, Any]) -> tuple[FormField, ...]:
         _choice("task", "Task", document.get("task") or workload.task, TASKS, "what a step does"),
         _whole("batch", "Batch", document.get("batch", workload.batch), 1, 10**6, "samples in one step, over all chips"),
     ]
-    for name, label, high in (("length", "Length", 10**7), ("image", "Image", 16384), ("prompt", "Prompt", 10**7), ("output", "Output", 10**7)):
+    for name, label, high in (
+        ("length", "Length", 10**7),
+        ("image", "Image", 16384),
+        ("prompt", "Prompt", 10**7),
+        ("output", "Output", 10**7),
+    ):
         if document.get(name) is not None:
             fields.append(_whole(name, label, document[name], 1, high, "pixels a side" if name == "image" else "tokens"))
     dtypes = intake.TRAINING_DTYPES if workload.trains else intake.DTYPES
@@ -132,15 +143,28 @@ def form_fields(document: Mapping[str, Any]) -> tuple[FormField, ...]:
     if workload.trains:
         fields.append(_choice("optimizer", "Optimizer", workload.optimizer, OPTIMIZERS, "decides memory and update traffic"))
     fields.append(_choice("objective", "Rank for", workload.objective, OBJECTIVES, "what best means"))
-    total = document.get("total") or {}
-    fields.append(FormField("steps", "Steps in all", "float", total.get("steps"), (), 1, None, "of the whole job; empty: per 1,000 steps", "total.steps"))
+    total = cast("dict[str, Any]", document.get("total") or {})
+    fields.append(
+        FormField(
+            "steps",
+            "Steps in all",
+            "float",
+            total.get("steps"),
+            (),
+            1,
+            None,
+            "of the whole job; empty: per 1,000 steps",
+            "total.steps",
+        )
+    )
     return (*fields, *_model_fields(document))
 
 
 def _model_fields(document: Mapping[str, Any]) -> tuple[FormField, ...]:
-    model = document.get("model")
-    if not isinstance(model, Mapping) or "preset" not in model:
+    given = document.get("model")
+    if not isinstance(given, Mapping) or "preset" not in given:
         return ()
+    model = cast("Mapping[str, Any]", given)
     chosen = catalog.preset(str(model["preset"]))
     result: list[FormField] = []
     for spec in intake.families()[chosen.family].specs:
@@ -154,7 +178,9 @@ def _model_fields(document: Mapping[str, Any]) -> tuple[FormField, ...]:
             result.append(_choice(spec.name, label, value, spec.words, spec.meaning, path))
         else:
             shown = ", ".join(str(item) for item in cast("tuple[int, ...]", value))
-            result.append(FormField(spec.name, label, "text", shown, (), None, None, f"{spec.meaning}; whole numbers with commas", path))
+            result.append(
+                FormField(spec.name, label, "text", shown, (), None, None, f"{spec.meaning}; whole numbers with commas", path)
+            )
     return tuple(result)
 
 

@@ -55,7 +55,7 @@ class JaxBackend:
         state = initial_state(case)
         if not case.training:
             infer = jax.jit(lambda w, s, i: chain(case, w, s, i)[0])
-            return Program(lambda: jax.block_until_ready(infer(weights, state, inputs)) and None, True)
+            return Program(lambda: jax.block_until_ready(infer(weights, state, inputs)), True)
         optimizer = self._optimizer(case.optimizer)
         shape = jax.eval_shape(lambda w, s, i: chain(case, w, s, i)[0], weights, state, inputs).shape
         grown = None if case.ends_in_loss else jax.numpy.asarray(cotangent(shape, case.seed), self._dtype(case))
@@ -82,7 +82,11 @@ class JaxBackend:
         grown = 1.0 if case.ends_in_loss else cotangent(plain.shape, case.seed)
         (gradients,) = pull(jax.numpy.asarray(grown, output.dtype))
         along = direction(materials(case).weights[0], case.seed)
-        total = sum(float((np.asarray(gradients[0][n][k], np.float64) * a).sum()) for n, arrays in along.items() for k, a in arrays.items())
+        total = sum(
+            float((np.asarray(gradients[0][n][k], np.float64) * a).sum())
+            for n, arrays in along.items()
+            for k, a in arrays.items()
+        )
         return plain, total
 
     def _dtype(self, case: Case) -> Any:

@@ -44,7 +44,11 @@ class JaxOps:
         kernel, stride = b.layer.option("kernel"), b.layer.option("stride")
         pad = kernel // 2 if stride != kernel else 0
         y = self.jax.lax.conv_general_dilated(
-            x, b.w["kernel"], (stride, stride), ((pad, pad), (pad, pad)), dimension_numbers=_IMAGE,
+            x,
+            b.w["kernel"],
+            (stride, stride),
+            ((pad, pad), (pad, pad)),
+            dimension_numbers=_IMAGE,
             feature_group_count=b.layer.option("groups"),
         )
         return y + b.w["bias"] if "bias" in b.w else y
@@ -61,7 +65,12 @@ class JaxOps:
     def up_conv(self, b: Bound, x: Any) -> Any:
         kernel = b.w["kernel"]
         y = self.jax.lax.conv_transpose(
-            x, kernel, (2, 2), "VALID", dimension_numbers=_IMAGE, transpose_kernel=True,
+            x,
+            kernel,
+            (2, 2),
+            "VALID",
+            dimension_numbers=_IMAGE,
+            transpose_kernel=True,
         )
         return y + b.w["bias"]
 
@@ -123,7 +132,7 @@ class JaxOps:
         frequency = 10000.0 ** (-self.np.arange(0, width, 2) / width)
         angle = self.np.outer(self.np.arange(start, start + x.shape[1]), frequency)
         angle = self.np.concatenate((angle, angle), -1)[:, None, :]
-        left, right = x[..., : width // 2], x[..., width // 2:]
+        left, right = x[..., : width // 2], x[..., width // 2 :]
         turned = self.np.concatenate((-right, left), -1)
         return (x * self.np.cos(angle) + turned * self.np.sin(angle)).astype(x.dtype)
 
@@ -145,7 +154,9 @@ class JaxOps:
 
     def max_pool(self, x: Any, window: int, stride: int, padding: int) -> Any:
         pads = ((0, 0), (padding, padding), (padding, padding), (0, 0))
-        return self.jax.lax.reduce_window(x, -float("inf"), self.jax.lax.max, (1, window, window, 1), (1, stride, stride, 1), pads)
+        return self.jax.lax.reduce_window(
+            x, -float("inf"), self.jax.lax.max, (1, window, window, 1), (1, stride, stride, 1), pads
+        )
 
     def global_pool(self, x: Any) -> Any:
         return self.np.mean(x, (1, 2))

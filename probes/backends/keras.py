@@ -3,6 +3,7 @@
 Using Keras' trainer keeps what its users pay: per-layer Python on torch, state kept in variables on jax, metrics everywhere.
 """
 
+from functools import partial
 from typing import Any
 
 from core.errors import WorkerError
@@ -51,8 +52,8 @@ class KerasBackend:
         """Return a step of a chain of blocks."""
         model, inputs, target = self._model(case, LEARNING_RATE)
         if case.training:
-            return Program(lambda: model.train_on_batch(inputs, target) and None, True)
-        return Program(lambda: model.predict_on_batch(inputs) is None and None, True)
+            return Program(partial(model.train_on_batch, inputs, target), True)
+        return Program(partial(model.predict_on_batch, inputs), True)
 
     def answer(self, case: Case) -> tuple[Any, float | None]:
         """Return the output of one forward pass, and the directional derivative when training.
@@ -61,7 +62,9 @@ class KerasBackend:
         """
         import numpy as np
 
-        plain_case = Case(case.block, case.sizes, case.depth, case.mode, "sgd" if case.training else "none", case.dtype, case.seed)
+        plain_case = Case(
+            case.block, case.sizes, case.depth, case.mode, "sgd" if case.training else "none", case.dtype, case.seed
+        )
         model, inputs, target = self._model(plain_case, 1.0)
         output = self.keras.ops.convert_to_numpy(model(inputs, training=case.training)).astype(np.float32)
         if not case.training:
@@ -126,7 +129,9 @@ def _chain(keras: Any, case: Case, drawn: Any) -> Any:
                 x = case.block.forward(block_ops, copy, {**inputs, "x": x}, case.sizes)
             return x
 
-        def compute_loss(self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True) -> Any:
+        def compute_loss(
+            self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
+        ) -> Any:
             return y_pred if case.ends_in_loss else ops.sum(y_pred * ops.cast(y, y_pred.dtype))
 
         def stop_statistics(self) -> None:

@@ -10,9 +10,10 @@ def build(keras: Any, layer: Layer, weights: dict[str, Any]) -> Any:
     own, names = _make(keras, layer)
     own.tandem_layer, own.tandem_names = layer, names
     weights = unfused(layer, weights)
-    own.set_weights([weights[n].reshape(v.shape) for n, v in zip(names, own.weights, strict=False)] + [
-        keras.ops.convert_to_numpy(v) for v in own.weights[len(names):]
-    ])
+    own.set_weights(
+        [weights[n].reshape(v.shape) for n, v in zip(names, own.weights, strict=False)]
+        + [keras.ops.convert_to_numpy(v) for v in own.weights[len(names) :]]
+    )
     return own
 
 
@@ -44,7 +45,11 @@ def _make(keras: Any, layer: Layer) -> tuple[Any, tuple[str, ...]]:
             own = layers.Dense(o["outputs"], use_bias=o["bias"])
             own.build((None, o["inputs"]))
         case "norm":
-            own = layers.LayerNormalization(epsilon=1e-5) if o["kind"] == "layer" else layers.RMSNormalization(epsilon=1.1920929e-07)
+            own = (
+                layers.LayerNormalization(epsilon=1e-5)
+                if o["kind"] == "layer"
+                else layers.RMSNormalization(epsilon=1.1920929e-07)
+            )
             own.build((None, o["width"]))
         case "conv":
             own = _convolution(layers, o)
@@ -113,5 +118,9 @@ def _attention(keras: Any, layer: Layer) -> tuple[Any, tuple[str, ...]]:
     else:
         own = keras.layers.GroupQueryAttention(o["head_width"], o["heads"], o["kv_heads"], use_bias=o["bias"])
     own.build(shape, shape)
-    names = [f"{part}_{kind}" for part in ("query", "key", "value", "out") for kind in (("kernel", "bias") if o["bias"] else ("kernel",))]
+    names = [
+        f"{part}_{kind}"
+        for part in ("query", "key", "value", "out")
+        for kind in (("kernel", "bias") if o["bias"] else ("kernel",))
+    ]
     return own, tuple(names)

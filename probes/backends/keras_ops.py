@@ -60,7 +60,7 @@ class KerasOps:
         frequency = 10000.0 ** (-ops.arange(0, width, 2, dtype="float32") / width)
         angle = ops.outer(ops.arange(start, start + x.shape[1], dtype="float32"), frequency)
         angle = ops.concatenate((angle, angle), -1)[:, None, :]
-        left, right = x[..., : width // 2], x[..., width // 2:]
+        left, right = x[..., : width // 2], x[..., width // 2 :]
         return x * ops.cast(ops.cos(angle), x.dtype) + ops.concatenate((-right, left), -1) * ops.cast(ops.sin(angle), x.dtype)
 
     def rows(self, layer: Any, count: int) -> Any:

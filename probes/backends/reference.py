@@ -80,10 +80,10 @@ class ReferenceOps:
         out = np.zeros((x.shape[0], height, width, layer.option("outputs")))
         for i in range(kernel):
             for j in range(kernel):
-                patch = x[:, i: i + stride * (height - 1) + 1: stride, j: j + stride * (width - 1) + 1: stride]
+                patch = x[:, i : i + stride * (height - 1) + 1 : stride, j : j + stride * (width - 1) + 1 : stride]
                 for g in range(groups):
-                    part = patch[..., g * per_in:(g + 1) * per_in]
-                    out[..., g * per_out:(g + 1) * per_out] += part @ w["kernel"][i, j, :, g * per_out:(g + 1) * per_out]
+                    part = patch[..., g * per_in : (g + 1) * per_in]
+                    out[..., g * per_out : (g + 1) * per_out] += part @ w["kernel"][i, j, :, g * per_out : (g + 1) * per_out]
         return out + w.get("bias", 0.0)
 
     def batch_norm(self, bound: tuple[Layer, Any], x: Any) -> Any:
@@ -166,8 +166,9 @@ class ReferenceOps:
         x = np.pad(x, ((0, 0), (padding, padding), (padding, padding), (0, 0)), constant_values=-np.inf)
         height, width = (x.shape[1] - window) // stride + 1, (x.shape[2] - window) // stride + 1
         views = [
-            x[:, i: i + stride * (height - 1) + 1: stride, j: j + stride * (width - 1) + 1: stride]
-            for i in range(window) for j in range(window)
+            x[:, i : i + stride * (height - 1) + 1 : stride, j : j + stride * (width - 1) + 1 : stride]
+            for i in range(window)
+            for j in range(window)
         ]
         return np.max(views, axis=0)
 
@@ -221,5 +222,5 @@ def _rotate(x: Any, start: int) -> Any:
     frequency = 10000.0 ** (-np.arange(0, width, 2) / width)
     angle = np.outer(np.arange(start, start + x.shape[2]), frequency)
     angle = np.concatenate((angle, angle), -1)
-    left, right = x[..., : width // 2], x[..., width // 2:]
+    left, right = x[..., : width // 2], x[..., width // 2 :]
     return x * np.cos(angle) + np.concatenate((-right, left), -1) * np.sin(angle)

@@ -97,7 +97,10 @@ class TensorflowChain:
         ]
         norms = {name: spec.option("channels") for name, spec in self.specs.items() if spec.kind == "batch_norm"}
         self.running = [
-            {name: (tf.Variable(tf.zeros(width), trainable=False), tf.Variable(tf.ones(width), trainable=False)) for name, width in norms.items()}
+            {
+                name: (tf.Variable(tf.zeros(width), trainable=False), tf.Variable(tf.ones(width), trainable=False))
+                for name, width in norms.items()
+            }
             for _ in self.copies
         ]
         self.variables = [v for copy in self.copies for arrays in copy.values() for v in arrays.values()]
@@ -165,7 +168,11 @@ class TensorflowOptimizer:
                 self._adam(variable, dense, state)
             elif self.name == "momentum":
                 tf.raw_ops.ResourceApplyMomentum(
-                    var=variable.handle, accum=state[0].handle, lr=tf.cast(rate, variable.dtype), grad=dense, momentum=tf.cast(0.9, variable.dtype),
+                    var=variable.handle,
+                    accum=state[0].handle,
+                    lr=tf.cast(rate, variable.dtype),
+                    grad=dense,
+                    momentum=tf.cast(0.9, variable.dtype),
                 )
             else:
                 tf.raw_ops.ResourceApplyGradientDescent(var=variable.handle, alpha=tf.cast(rate, variable.dtype), delta=dense)
@@ -181,6 +188,14 @@ class TensorflowOptimizer:
         if self.name == "adamw":
             variable.assign_sub(cast(LEARNING_RATE * 0.01) * variable)
         tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle, m=state[0].handle, v=state[1].handle, beta1_power=cast(self.powers[0]), beta2_power=cast(self.powers[1]),
-            lr=cast(LEARNING_RATE), beta1=cast(0.9), beta2=cast(0.999), epsilon=cast(1e-8), grad=gradient,
+            var=variable.handle,
+            m=state[0].handle,
+            v=state[1].handle,
+            beta1_power=cast(self.powers[0]),
+            beta2_power=cast(self.powers[1]),
+            lr=cast(LEARNING_RATE),
+            beta1=cast(0.9),
+            beta2=cast(0.999),
+            epsilon=cast(1e-8),
+            grad=gradient,
         )

@@ -64,7 +64,9 @@ class TensorflowOps:
         mean, variance = b.running
         if not self.training:
             return tf.compat.v1.nn.fused_batch_norm(x, b.w["scale"], b.w["offset"], mean, variance, 1e-5, is_training=False)[0]
-        y, batch_mean, batch_variance = tf.compat.v1.nn.fused_batch_norm(x, b.w["scale"], b.w["offset"], epsilon=1e-5, is_training=True)
+        y, batch_mean, batch_variance = tf.compat.v1.nn.fused_batch_norm(
+            x, b.w["scale"], b.w["offset"], epsilon=1e-5, is_training=True
+        )
         mean.assign(0.9 * mean + 0.1 * batch_mean)
         variance.assign(0.9 * variance + 0.1 * batch_variance)
         return y
@@ -141,7 +143,7 @@ class TensorflowOps:
         frequency = 10000.0 ** (-tf.range(0, width, 2, dtype=tf.float32) / width)
         angle = tf.tensordot(tf.range(start, start + x.shape[2], dtype=tf.float32), frequency, 0)
         angle = tf.concat((angle, angle), -1)
-        left, right = x[..., : width // 2], x[..., width // 2:]
+        left, right = x[..., : width // 2], x[..., width // 2 :]
         return x * tf.cast(tf.cos(angle), x.dtype) + tf.concat((-right, left), -1) * tf.cast(tf.sin(angle), x.dtype)
 
     def rows(self, b: Bound, count: int) -> Any:
@@ -159,7 +161,9 @@ class TensorflowOps:
 
     def binary_cross_entropy(self, logits: Any, labels: Any) -> Any:
         tf = self.tf
-        return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(labels, tf.float32), tf.cast(logits[:, 0], tf.float32)))
+        return tf.reduce_mean(
+            tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(labels, tf.float32), tf.cast(logits[:, 0], tf.float32))
+        )
 
     def max_pool(self, x: Any, window: int, stride: int, padding: int) -> Any:
         if padding:

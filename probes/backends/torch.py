@@ -70,7 +70,9 @@ class TorchBackend:
         plain = torch_layers.to_canonical(output.detach())
         if not case.training:
             return plain, None
-        output.backward(None if case.ends_in_loss else self._to_device(torch_layers.from_canonical(cotangent(plain.shape, case.seed))))
+        output.backward(
+            None if case.ends_in_loss else self._to_device(torch_layers.from_canonical(cotangent(plain.shape, case.seed)))
+        )
         return plain, torch_layers.directional(chain.copies[0], direction(drawn.weights[0], case.seed))
 
     def synchronise(self, output: Any) -> None:

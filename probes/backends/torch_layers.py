@@ -50,7 +50,8 @@ def chain(case: Case, drawn: Materials) -> Any:
             super().__init__()
             specs = case.block.layers(case.sizes)
             self.copies = torch.nn.ModuleList(
-                torch.nn.ModuleDict({name: _module(spec, weights[name]) for name, spec in specs.items()}) for weights in drawn.weights
+                torch.nn.ModuleDict({name: _module(spec, weights[name]) for name, spec in specs.items()})
+                for weights in drawn.weights
             )
             self.ops = TorchOps(case.training)
             self.block_forward, self.sizes = case.block.forward, case.sizes
@@ -109,7 +110,9 @@ def _attributes(layer: Layer) -> dict[str, str]:
             return {"value": "value"}
         case "attention":
             names = ("qkv", "out") if layer.option("fused") else ("query", "key", "value", "out")
-            return {f"{n}.weight": f"{n}_kernel" for n in names} | {f"{n}.bias": f"{n}_bias" for n in names if layer.option("bias")}
+            return {f"{n}.weight": f"{n}_kernel" for n in names} | {
+                f"{n}.bias": f"{n}_bias" for n in names if layer.option("bias")
+            }
         case _:
             return {"weight": "kernel", "bias": "bias"}
 
@@ -240,10 +243,12 @@ class TorchOps:
         start = 0 if cached is None else cached[0].shape[2]
         width = x.shape[-1]
         frequency = 10000.0 ** (-self.torch.arange(0, width, 2, device=x.device, dtype=self.torch.float32) / width)
-        angle = self.torch.outer(self.torch.arange(start, start + x.shape[2], device=x.device, dtype=self.torch.float32), frequency)
+        angle = self.torch.outer(
+            self.torch.arange(start, start + x.shape[2], device=x.device, dtype=self.torch.float32), frequency
+        )
         angle = self.torch.cat((angle, angle), dim=-1)
         cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
-        left, right = x[..., : width // 2], x[..., width // 2:]
+        left, right = x[..., : width // 2], x[..., width // 2 :]
         return x * cos + self.torch.cat((-right, left), dim=-1) * sin
 
     def rows(self, layer: Any, count: int) -> Any:

@@ -14,9 +14,12 @@ def layers(sizes: Sizes) -> dict[str, Layer]:
     stride, bias = sizes["stride"], bool(sizes["conv_bias"])
     first, second = (stride, 1) if sizes["stride_first"] else (1, stride)
     result = {
-        "conv_1": conv(inner, mid, 1, first, bias=bias), "norm_1": batch_norm(mid),
-        "conv_2": conv(mid, mid, 3, second, bias=bias), "norm_2": batch_norm(mid),
-        "conv_3": conv(mid, out, 1, bias=bias), "norm_3": batch_norm(out),
+        "conv_1": conv(inner, mid, 1, first, bias=bias),
+        "norm_1": batch_norm(mid),
+        "conv_2": conv(mid, mid, 3, second, bias=bias),
+        "norm_2": batch_norm(mid),
+        "conv_3": conv(mid, out, 1, bias=bias),
+        "norm_3": batch_norm(out),
     }
     if sizes["projection"]:
         result |= {"conv_0": conv(inner, out, 1, stride, bias=bias), "norm_0": batch_norm(out)}
@@ -42,8 +45,14 @@ def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
 def small(sizes: Sizes) -> Sizes:
     """Return 8 x 8 features and at most 16 channels."""
     out = 16
-    return sizes | {"batch": 2, "height": 8, "width": 8, "in_channels": 8 if sizes["projection"] else out, "mid_channels": 4,
-                    "out_channels": out}
+    return sizes | {
+        "batch": 2,
+        "height": 8,
+        "width": 8,
+        "in_channels": 8 if sizes["projection"] else out,
+        "mid_channels": 4,
+        "out_channels": out,
+    }
 
 
 def chains(sizes: Sizes) -> bool:

@@ -16,8 +16,10 @@ def layers(sizes: Sizes) -> dict[str, Layer]:
         result["up"] = up_conv(inner, inner // 2)
         inner = inner // 2 + sizes["skip_channels"]
     return result | {
-        "conv_1": conv(inner, out, 3), "norm_1": batch_norm(out),
-        "conv_2": conv(out, out, 3), "norm_2": batch_norm(out),
+        "conv_1": conv(inner, out, 3),
+        "norm_1": batch_norm(out),
+        "conv_2": conv(out, out, 3),
+        "norm_2": batch_norm(out),
     }
 
 
@@ -43,8 +45,14 @@ def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
 
 def small(sizes: Sizes) -> Sizes:
     """Return 8 x 8 features."""
-    return sizes | {"batch": 2, "height": 8, "width": 8, "in_channels": 8, "skip_channels": 4 if sizes["before"] == "up" else 0,
-                    "out_channels": 6}
+    return sizes | {
+        "batch": 2,
+        "height": 8,
+        "width": 8,
+        "in_channels": 8,
+        "skip_channels": 4 if sizes["before"] == "up" else 0,
+        "out_channels": 6,
+    }
 
 
 def chains(sizes: Sizes) -> bool:

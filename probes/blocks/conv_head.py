@@ -34,7 +34,14 @@ def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
 
 def small(sizes: Sizes) -> Sizes:
     """Return 4 x 4 features and 10 classes."""
-    return sizes | {"batch": 2, "height": 4, "width": 4, "in_channels": 8, "features": 12 if sizes["features"] else 0, "classes": 10}
+    return sizes | {
+        "batch": 2,
+        "height": 4,
+        "width": 4,
+        "in_channels": 8,
+        "features": 12 if sizes["features"] else 0,
+        "classes": 10,
+    }
 
 
 def chains(sizes: Sizes) -> bool:

@@ -13,8 +13,10 @@ def layers(sizes: Sizes) -> dict[str, Layer]:
     inner, out = sizes["in_channels"], sizes["out_channels"]
     mid = inner * sizes["expansion"]
     result = {
-        "depthwise": conv(mid, mid, 3, sizes["stride"], groups=mid), "norm_2": batch_norm(mid),
-        "project": conv(mid, out, 1), "norm_3": batch_norm(out),
+        "depthwise": conv(mid, mid, 3, sizes["stride"], groups=mid),
+        "norm_2": batch_norm(mid),
+        "project": conv(mid, out, 1),
+        "norm_3": batch_norm(out),
     }
     if sizes["expansion"] > 1:
         result |= {"expand": conv(inner, mid, 1), "norm_1": batch_norm(mid)}

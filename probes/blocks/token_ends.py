@@ -60,8 +60,14 @@ def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
 
 def small(sizes: Sizes) -> Sizes:
     """Return a vocabulary of 48."""
-    return sizes | {"batch": 2, "length": 6, "width": 16, "vocabulary": 48,
-                    "positions": 8 if sizes["positions"] else 0, "segments": 2 if sizes["segments"] else 0}
+    return sizes | {
+        "batch": 2,
+        "length": 6,
+        "width": 16,
+        "vocabulary": 48,
+        "positions": 8 if sizes["positions"] else 0,
+        "segments": 2 if sizes["segments"] else 0,
+    }
 
 
 def chains(sizes: Sizes) -> bool:

@@ -56,8 +56,16 @@ def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
 def small(sizes: Sizes) -> Sizes:
     """Return two heads over eight positions."""
     groups = 2 if sizes["kv_heads"] < sizes["heads"] else 1
-    return sizes | {"batch": 2, "length": 1 if sizes["cache"] else 8, "width": 32, "heads": 2, "kv_heads": 2 // groups,
-                    "head_width": 16, "hidden": 64, "cache": 6 if sizes["cache"] else 0}
+    return sizes | {
+        "batch": 2,
+        "length": 1 if sizes["cache"] else 8,
+        "width": 32,
+        "heads": 2,
+        "kv_heads": 2 // groups,
+        "head_width": 16,
+        "hidden": 64,
+        "cache": 6 if sizes["cache"] else 0,
+    }
 
 
 def chains(sizes: Sizes) -> bool:

@@ -11,7 +11,21 @@ from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
 
-NEEDED = ("layers", "inputs", "forward", "small", "chains", "ENDS_IN_LOSS", "first", "DEPTHS", "MODE", "quick", "full", "flop", "traffic")
+NEEDED = (
+    "layers",
+    "inputs",
+    "forward",
+    "small",
+    "chains",
+    "ENDS_IN_LOSS",
+    "first",
+    "DEPTHS",
+    "MODE",
+    "quick",
+    "full",
+    "flop",
+    "traffic",
+)
 
 
 @cache

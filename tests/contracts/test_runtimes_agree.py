@@ -18,35 +18,99 @@ from probes.launcher import Limits, WorkerHandle
 from probes.messages import Finish, Finished, Open, Prepare, Prepared, Ready
 
 LAYER: dict[str, Any] = {
-    "batch": 2, "length": 8, "width": 32, "heads": 2, "kv_heads": 2, "head_width": 16, "hidden": 64, "gated": 0, "activation": "gelu_new",
-    "norm": "layer", "norm_first": 1, "bias": 1, "causal": 1, "rotary": 0, "cache": 0, "fused_qkv": 1,
+    "batch": 2,
+    "length": 8,
+    "width": 32,
+    "heads": 2,
+    "kv_heads": 2,
+    "head_width": 16,
+    "hidden": 64,
+    "gated": 0,
+    "activation": "gelu_new",
+    "norm": "layer",
+    "norm_first": 1,
+    "bias": 1,
+    "causal": 1,
+    "rotary": 0,
+    "cache": 0,
+    "fused_qkv": 1,
 }
 ENDS: dict[str, Any] = {
-    "batch": 2, "length": 6, "width": 16, "vocabulary": 48, "positions": 8, "segments": 0, "embed_norm": 0, "final_norm": "layer",
-    "transform": 0, "tied": 1, "head_bias": 0,
+    "batch": 2,
+    "length": 6,
+    "width": 16,
+    "vocabulary": 48,
+    "positions": 8,
+    "segments": 0,
+    "embed_norm": 0,
+    "final_norm": "layer",
+    "transform": 0,
+    "tied": 1,
+    "head_bias": 0,
 }
 BOTTLENECK: dict[str, Any] = {
-    "batch": 2, "height": 8, "width": 8, "in_channels": 16, "mid_channels": 4, "out_channels": 16, "stride": 1, "projection": 0,
-    "stride_first": 0, "conv_bias": 0,
+    "batch": 2,
+    "height": 8,
+    "width": 8,
+    "in_channels": 16,
+    "mid_channels": 4,
+    "out_channels": 16,
+    "stride": 1,
+    "projection": 0,
+    "stride_first": 0,
+    "conv_bias": 0,
 }
 CASES: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("transformer_layer", LAYER, "train"),
     ("transformer_layer", LAYER | {"norm_first": 0, "causal": 0, "activation": "gelu", "fused_qkv": 0}, "train"),
-    ("transformer_layer",
-     LAYER | {"gated": 1, "activation": "silu", "norm": "rms", "bias": 0, "rotary": 1, "kv_heads": 1, "fused_qkv": 0}, "train"),
+    (
+        "transformer_layer",
+        LAYER | {"gated": 1, "activation": "silu", "norm": "rms", "bias": 0, "rotary": 1, "kv_heads": 1, "fused_qkv": 0},
+        "train",
+    ),
     ("transformer_layer", LAYER | {"cache": 6, "length": 1, "rotary": 1}, "forward"),
     ("token_ends", ENDS, "train"),
     ("token_ends", ENDS | {"segments": 2, "embed_norm": 1, "final_norm": "none", "transform": 1, "head_bias": 1}, "train"),
     ("token_ends", ENDS | {"positions": 0, "tied": 0, "final_norm": "rms"}, "forward"),
     ("patch_ends", {"batch": 2, "image": 8, "patch": 4, "channels": 3, "width": 16, "classes": 10}, "train"),
-    ("conv_stem", {"batch": 2, "height": 16, "width": 16, "in_channels": 3, "out_channels": 8, "kernel": 7, "stride": 2, "pool": 1,
-                   "activation": "relu", "conv_bias": 0}, "train"),
+    (
+        "conv_stem",
+        {
+            "batch": 2,
+            "height": 16,
+            "width": 16,
+            "in_channels": 3,
+            "out_channels": 8,
+            "kernel": 7,
+            "stride": 2,
+            "pool": 1,
+            "activation": "relu",
+            "conv_bias": 0,
+        },
+        "train",
+    ),
     ("conv_bottleneck", BOTTLENECK, "train"),
-    ("conv_bottleneck", BOTTLENECK | {"in_channels": 8, "stride": 2, "projection": 1, "stride_first": 1, "conv_bias": 1}, "train"),
-    ("inverted_residual", {"batch": 2, "height": 8, "width": 8, "in_channels": 4, "expansion": 6, "out_channels": 4, "stride": 1}, "train"),
-    ("inverted_residual", {"batch": 2, "height": 8, "width": 8, "in_channels": 4, "expansion": 6, "out_channels": 6, "stride": 2}, "forward"),
+    (
+        "conv_bottleneck",
+        BOTTLENECK | {"in_channels": 8, "stride": 2, "projection": 1, "stride_first": 1, "conv_bias": 1},
+        "train",
+    ),
+    (
+        "inverted_residual",
+        {"batch": 2, "height": 8, "width": 8, "in_channels": 4, "expansion": 6, "out_channels": 4, "stride": 1},
+        "train",
+    ),
+    (
+        "inverted_residual",
+        {"batch": 2, "height": 8, "width": 8, "in_channels": 4, "expansion": 6, "out_channels": 6, "stride": 2},
+        "forward",
+    ),
     ("conv_head", {"batch": 2, "height": 4, "width": 4, "in_channels": 8, "features": 12, "classes": 10}, "train"),
-    ("conv_double", {"batch": 2, "height": 8, "width": 8, "in_channels": 8, "skip_channels": 4, "out_channels": 6, "before": "up"}, "train"),
+    (
+        "conv_double",
+        {"batch": 2, "height": 8, "width": 8, "in_channels": 8, "skip_channels": 4, "out_channels": 6, "before": "up"},
+        "train",
+    ),
     ("pixel_head", {"batch": 2, "height": 4, "width": 4, "in_channels": 8, "classes": 5}, "train"),
     ("lstm_layer", {"batch": 2, "length": 5, "inputs": 8, "hidden": 8, "biases": 2}, "train"),
     ("embedding_bag", {"batch": 4, "tables": 3, "rows": 20, "width": 8, "per_bag": 3}, "train"),
@@ -74,7 +138,9 @@ def test_every_kind_of_block_has_a_case() -> None:
 
 
 @pytest.mark.parametrize(("kind", "sizes", "mode"), CASES, ids=[f"{kind}-{i}-{mode}" for i, (kind, _, mode) in enumerate(CASES)])
-def test_a_runtime_agrees_with_the_reference(worker: tuple[Runtime, WorkerHandle], kind: str, sizes: dict[str, Any], mode: str) -> None:
+def test_a_runtime_agrees_with_the_reference(
+    worker: tuple[Runtime, WorkerHandle], kind: str, sizes: dict[str, Any], mode: str
+) -> None:
     runtime, handle = worker
     if runtime.id == "torch-compile" and kind not in COMPILED_SLOWLY:
         return

@@ -17,16 +17,38 @@ NAMES = st.text(max_size=20)
 COUNTS = st.integers(0, 2**62)
 SIZES = st.one_of(COUNTS, st.floats(allow_nan=False, allow_infinity=False), NAMES, st.tuples(COUNTS, COUNTS))
 OPS = st.sampled_from(sorted(DIMS)).flatmap(
-    lambda kind: st.builds(Op, st.just(kind), st.tuples(*[st.integers(1, 9)] * len(DIMS[kind])), st.sampled_from(sorted(DTYPE_BYTES)))
+    lambda kind: st.builds(
+        Op, st.just(kind), st.tuples(*[st.integers(1, 9)] * len(DIMS[kind])), st.sampled_from(sorted(DTYPE_BYTES))
+    )
 )
 PROBES = st.builds(Probe, NAMES, NAMES, st.lists(st.tuples(NAMES, SIZES), max_size=4).map(tuple), NAMES, NAMES, NAMES)
 TIMINGS = st.builds(Timing, st.integers(0, 9), st.integers(1, 9), st.lists(COUNTS, max_size=5).map(tuple))
 MEASUREMENTS = st.builds(
-    Measurement, PROBES, st.lists(TIMINGS, max_size=2).map(tuple), NAMES, COUNTS, COUNTS, st.none() | COUNTS,
-    st.lists(NAMES, max_size=2).map(tuple), st.booleans(), st.just(()), NAMES, NAMES,
+    Measurement,
+    PROBES,
+    st.lists(TIMINGS, max_size=2).map(tuple),
+    NAMES,
+    COUNTS,
+    COUNTS,
+    st.none() | COUNTS,
+    st.lists(NAMES, max_size=2).map(tuple),
+    st.booleans(),
+    st.just(()),
+    NAMES,
+    NAMES,
 )
 FAILURES = st.builds(ProbeFailure, PROBES, NAMES, NAMES, st.none() | st.integers(-64, 255), NAMES, NAMES)
-BLOCKS = st.builds(Block, NAMES, NAMES, st.just((("batch", 1),)), st.integers(1, 9), st.lists(OPS, max_size=3).map(tuple), st.just(()), COUNTS, COUNTS)
+BLOCKS = st.builds(
+    Block,
+    NAMES,
+    NAMES,
+    st.just((("batch", 1),)),
+    st.integers(1, 9),
+    st.lists(OPS, max_size=3).map(tuple),
+    st.just(()),
+    COUNTS,
+    COUNTS,
+)
 
 
 @given(st.one_of(MEASUREMENTS, FAILURES))
@@ -74,7 +96,7 @@ def test_what_is_no_word_is_not_encoded() -> None:
 
 def test_a_whole_number_serves_where_a_fraction_is_due_but_not_the_other_way() -> None:
     assert from_plain(Timing, {"depth": 1, "loops": 1, "samples_ns": [], "compile_s": 2}).compile_s == 2.0
-    with pytest.raises(BadInput, match="depth: 1.5"):
+    with pytest.raises(BadInput, match=r"depth: 1\.5"):
         from_plain(Timing, {"depth": 1.5, "loops": 1, "samples_ns": []})
 
 

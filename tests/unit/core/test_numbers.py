@@ -98,11 +98,17 @@ def test_nothing_at_all_sums_to_nothing() -> None:
     assert total((exact(0, "measured", "a"), exact(0, "datasheet", "b"))) == exact(0, "datasheet", "a", "b")
 
 
-@pytest.mark.parametrize(("op", "flop"), [
-    (Op("matmul", (1, 2, 3, 4), "fp32"), 48), (Op("conv", (1, 8, 8, 3, 8, 8, 16, 3, 3, 1), "fp32"), 2 * 64 * 16 * 27),
-    (Op("conv", (1, 8, 8, 4, 8, 8, 4, 3, 3, 4), "fp32"), 2 * 64 * 4 * 9), (Op("attention", (1, 2, 2, 8, 8, 16), "fp32"), 4 * 2 * 64 * 16),
-    (Op("rnn", (5, 2, 8, 8, 4), "fp32"), 2 * 5 * 2 * 32 * 16), (Op("matmul", (1, 2, 3, 4), "bf16", count=3), 144),
-])
+@pytest.mark.parametrize(
+    ("op", "flop"),
+    [
+        (Op("matmul", (1, 2, 3, 4), "fp32"), 48),
+        (Op("conv", (1, 8, 8, 3, 8, 8, 16, 3, 3, 1), "fp32"), 2 * 64 * 16 * 27),
+        (Op("conv", (1, 8, 8, 4, 8, 8, 4, 3, 3, 4), "fp32"), 2 * 64 * 4 * 9),
+        (Op("attention", (1, 2, 2, 8, 8, 16), "fp32"), 4 * 2 * 64 * 16),
+        (Op("rnn", (5, 2, 8, 8, 4), "fp32"), 2 * 5 * 2 * 32 * 16),
+        (Op("matmul", (1, 2, 3, 4), "bf16", count=3), 144),
+    ],
+)
 def test_flops_of_known_operations(op: Op, flop: int) -> None:
     assert op.flop == flop
 
@@ -123,11 +129,25 @@ def test_an_operation_with_the_wrong_dims_is_refused() -> None:
         Op("matmul", (1, 2), "fp32")
 
 
-@pytest.mark.parametrize(("written", "expected"), [
-    (fmt.seconds(0.0123), "12.3 ms"), (fmt.seconds(7200), "2.00 h"), (fmt.seconds(None), "—"), (fmt.seconds(0), "0 s"),
-    (fmt.count(124e6), "124 M"), (fmt.count(1.5e12, "FLOP"), "1.50 TFLOP"), (fmt.memory(3 * 2**30), "3.00 GiB"), (fmt.memory(512), "512 B"),
-    (fmt.usd(1234.5), "$1,234"), (fmt.usd(0.004), "$0.004"), (fmt.percent(0.934), "93 %"), (fmt.energy(7.2e6), "2.00 kWh"),
-    (fmt.band(Quantity(1, 2, 3, "measured")), "2.00 s (1.00 s to 3.00 s)"), (fmt.band(exact(2, "measured")), "2.00 s"), (fmt.band(None), "—"),
-])
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (fmt.seconds(0.0123), "12.3 ms"),
+        (fmt.seconds(7200), "2.00 h"),
+        (fmt.seconds(None), "—"),
+        (fmt.seconds(0), "0 s"),
+        (fmt.count(124e6), "124 M"),
+        (fmt.count(1.5e12, "FLOP"), "1.50 TFLOP"),
+        (fmt.memory(3 * 2**30), "3.00 GiB"),
+        (fmt.memory(512), "512 B"),
+        (fmt.usd(1234.5), "$1,234"),
+        (fmt.usd(0.004), "$0.004"),
+        (fmt.percent(0.934), "93 %"),
+        (fmt.energy(7.2e6), "2.00 kWh"),
+        (fmt.band(Quantity(1, 2, 3, "measured")), "2.00 s (1.00 s to 3.00 s)"),
+        (fmt.band(exact(2, "measured")), "2.00 s"),
+        (fmt.band(None), "—"),
+    ],
+)
 def test_numbers_are_written_for_people(written: str, expected: str) -> None:
     assert written == expected

@@ -24,7 +24,9 @@ def _wrapper(folder: Path, framework: str, before: str = "") -> str:
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(framework, encoding="utf-8")
     script = folder / "python"
-    script.write_text(f'#!/bin/sh\n{before}\nexport PYTHONPATH="{package.parent}:$PYTHONPATH"\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
+    script.write_text(
+        f'#!/bin/sh\n{before}\nexport PYTHONPATH="{package.parent}:$PYTHONPATH"\nexec "{sys.executable}" "$@"\n', encoding="utf-8"
+    )
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     return str(script)
 
@@ -90,7 +92,11 @@ def test_a_worker_that_ends_without_a_word_is_told_so(tmp_path: Path) -> None:
 
 
 def test_a_flood_of_output_harms_nobody(tmp_path: Path) -> None:
-    flood = _wrapper(tmp_path, "raise ImportError('flooded')\n", "(yes flood & yes flood >&2 & sleep 3; kill %1 %2) 2>/dev/null &\nyes | head -c 50000000")
+    flood = _wrapper(
+        tmp_path,
+        "raise ImportError('flooded')\n",
+        "(yes flood & yes flood >&2 & sleep 3; kill %1 %2) 2>/dev/null &\nyes | head -c 50000000",
+    )
     failure = _failure(_run(tmp_path, flood))
     assert "flooded" in failure.error
     assert len(failure.stderr_tail) <= 4096

@@ -57,7 +57,11 @@ def test_an_empty_machine_still_has_a_processor(tmp_path: Path) -> None:
 
 
 def test_tpus_are_found_by_their_vendor_without_taking_them(tmp_path: Path) -> None:
-    for address, vendor, kind in (("0000:00:05.0", "0x1ae0", "0x006f"), ("0000:00:06.0", "0x10de", "0x2330"), ("0000:00:07.0", "0x1ae0", "0x0001")):
+    for address, vendor, kind in (
+        ("0000:00:05.0", "0x1ae0", "0x006f"),
+        ("0000:00:06.0", "0x10de", "0x2330"),
+        ("0000:00:07.0", "0x1ae0", "0x0001"),
+    ):
         _write(tmp_path, f"sys/bus/pci/devices/{address}/vendor", f"{vendor}\n")
         _write(tmp_path, f"sys/bus/pci/devices/{address}/device", f"{kind}\n")
     found = tpus(tmp_path)

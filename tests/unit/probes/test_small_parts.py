@@ -4,43 +4,58 @@ from pathlib import Path
 
 import pytest
 
-from core.codec import from_json, to_json
 from core.device import Device
-from core.errors import NotFound
+from core.errors import BadInput, NotFound
 from core.probe import Probe, Runtime, Timing
 from probes import installed_runtimes, peak_flop_per_s, usable_by
 from probes.backends import backend_module, backend_modules
 from probes.environment import worker_environment
 from probes.launcher import say_exit
 from probes.messages import (
-    Broken, Finish, Finished, Open, Prepare, Prepared, Ready, ReplyEnvelope, RequestEnvelope, Sample, Sampled, seal, unseal,
+    Broken,
+    Finish,
+    Finished,
+    Open,
+    Prepare,
+    Prepared,
+    Ready,
+    Sample,
+    Sampled,
+    read_reply,
+    read_request,
+    write,
 )
 
 PROBE = Probe("dense_tower", "block", (("batch", 2), ("widths", (4, 2))), "fp32", "jax", "cpu:0")
 REQUESTS = (Open("jax", "cpu"), Prepare(PROBE), Sample(0.5, 4), Finish())
 REPLIES = (
-    Ready((("jax", "0.10.2"),), "cpu"), Prepared(0.1, (("agree", 0.2),)), Sampled(4),
-    Finished((Timing(1, 2, (3, 4)),), 5, 1e-7), Broken("compile", "no"),
+    Ready((("jax", "0.10.2"),), "cpu"),
+    Prepared(0.1, (("agree", 0.2),)),
+    Sampled(4),
+    Finished((Timing(1, 2, (3, 4)),), 5, 1e-7),
+    Broken("compile", "no"),
 )
 
 
 @pytest.mark.parametrize("message", REQUESTS, ids=lambda m: type(m).__name__)
 def test_requests_survive_the_pipe(message: Open | Prepare | Sample | Finish) -> None:
-    assert unseal(from_json(RequestEnvelope, to_json(seal(message)))) == message
+    assert read_request(write(message)) == message
 
 
 @pytest.mark.parametrize("message", REPLIES, ids=lambda m: type(m).__name__)
 def test_replies_survive_the_pipe(message: Ready | Prepared | Sampled | Finished | Broken) -> None:
-    assert unseal(from_json(ReplyEnvelope, to_json(seal(message)))) == message
+    assert read_reply(write(message)) == message
 
 
-def test_an_empty_envelope_is_refused() -> None:
-    with pytest.raises(ValueError, match="empty envelope"):
-        unseal(ReplyEnvelope())
+def test_a_line_that_is_no_reply_is_refused() -> None:
+    with pytest.raises(BadInput):
+        read_reply(b"{}")
 
 
 def test_a_worker_on_the_cpu_sees_no_gpu_and_no_secrets() -> None:
-    environment = worker_environment("jax", "cpu", {"PATH": "/bin", "AWS_SECRET_ACCESS_KEY": "canary", "OMP_NUM_THREADS": "2"}, Path("/h"), "r1")
+    environment = worker_environment(
+        "jax", "cpu", {"PATH": "/bin", "AWS_SECRET_ACCESS_KEY": "canary", "OMP_NUM_THREADS": "2"}, Path("/h"), "r1"
+    )
     assert environment["CUDA_VISIBLE_DEVICES"] == "-1"
     assert environment["JAX_PLATFORMS"] == "cpu"
     assert environment["TANDEM_RUN_ID"] == "r1"
@@ -90,9 +105,15 @@ def test_the_peak_of_a_catalog_chip_is_its_dense_peak() -> None:
     assert peak_flop_per_s(Device("gpu:0", "gpu", "x", "GPU-1", 1, None, "h100-sxm"), "bf16") == pytest.approx(989e12, rel=0.01)
 
 
-@pytest.mark.parametrize(("flags", "expected"), [
-    ("fma avx2 avx512f", 2 * 16 * 2 * 2 * 3.2e9), ("fma avx2", 2 * 8 * 2 * 2 * 3.2e9), ("sse2", 2 * 4 * 2 * 2 * 0.5 * 3.2e9), ("", None),
-])
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("fma avx2 avx512f", 2 * 16 * 2 * 2 * 3.2e9),
+        ("fma avx2", 2 * 8 * 2 * 2 * 3.2e9),
+        ("sse2", 2 * 4 * 2 * 2 * 0.5 * 3.2e9),
+        ("", None),
+    ],
+)
 def test_the_bound_of_a_processor_follows_its_lanes_and_clock(tmp_path: Path, flags: str, expected: float | None) -> None:
     information = tmp_path / "cpuinfo"
     information.write_text(f"processor : 0\ncpu MHz : 2000.0\nflags : {flags}\n\nprocessor : 1\n", encoding="utf-8")
