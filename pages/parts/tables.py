@@ -264,7 +264,7 @@ def outcomes_table(outcomes: Sequence[Outcome], height: int | None = None) -> No
             "spread": number("Spread (%)", format="%.1f", help="Distance between the quartiles, of the median"),
             "rate": number("GFLOP/s", format="%.4g"),
             "compile": number("Compile (s)", format="%.3g"),
-            "subject": "What",
+            "subject": st.column_config.TextColumn("What", width="medium"),
             "device": "On",
             "n": number("Samples"),
             "note": st.column_config.TextColumn("Note", width="large"),
@@ -287,7 +287,7 @@ def _table(rows: Sequence[dict[str, Any]], alt: str, columns: Columns, height: i
 
 
 def _candidate(row: view.CandidateRow, hourly: float | None) -> dict[str, Any]:
-    energy = _mid(row.energy)
+    energy, rate = _mid(row.energy), _mid(row.throughput)
     return {
         "mark": row.mark,
         "runtime": row.runtime,
@@ -296,7 +296,7 @@ def _candidate(row: view.CandidateRow, hourly: float | None) -> dict[str, Any]:
         "step": _mid(row.step_time),
         "band": row.step_time.band or None,
         "tier": tier_label(row.tier),
-        "rate": _mid(row.throughput),
+        "rate": rate if rate is None or rate < 100 else round(rate),
         "memory": row.memory_text,
         "fits": row.fits,
         "hourly": hourly,

@@ -34,7 +34,7 @@ STATE_WORDS: dict[str, tuple[str, str, Color]] = {
 """Word, icon and colour of each run state; the word alone must be enough."""
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
-_JOINED = re.compile(r"(\\[:@])|(\\[-<>~=])(?=\\[-<>~=])|((?<![\w])www)(?=\\\.)", re.IGNORECASE)
+_JOINED = re.compile(r"(\\[:@])(?=\S)|(\\[-<>~=])(?=\\[-<>~=])|((?<![\w])www)(?=\\\.)", re.IGNORECASE)
 
 
 def plain(text: str, limit: int = 300) -> str:

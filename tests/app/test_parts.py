@@ -24,6 +24,7 @@ def test_plain_disarms_what_streamlit_would_replace() -> None:
     assert plain(":red[x]") == f"\\:{WORD_JOINER}red\\[x\\]"
     assert plain("a->b") == f"a\\-{WORD_JOINER}\\>b"
     assert plain("one\ntwo") == "one two"
+    assert plain("why: because") == "why\\: because"
     assert plain("see www.example.com") == f"see www{WORD_JOINER}\\.example\\.com"
 
 

@@ -60,6 +60,14 @@ sys.exit(1)
 """
 
 
+CANCEL_ALL = """
+from services import runs
+for state in ("queued", "running"):
+    for row in runs.history(state=state):
+        runs.delete(row.id)
+"""
+
+
 def stop(process: "subprocess.Popen[bytes]") -> None:
     """End the server as Ctrl-C does, or by force when it does not listen."""
     process.send_signal(signal.SIGINT)
@@ -80,6 +88,7 @@ def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Portal]:
     running = Portal(f"http://127.0.0.1:{port}", port, home, start(port, home))
     yield running
     stop(running.process)
+    subprocess.run([sys.executable, "-c", CANCEL_ALL], cwd=ROOT, env={**os.environ, "TANDEM_HOME": str(home)}, check=True)
 
 
 @pytest.fixture(scope="module")
