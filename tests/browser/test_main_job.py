@@ -39,8 +39,8 @@ def finished(portal: Portal, browser: Browser) -> str:
     page.get_by_label("Batch", exact=True).fill("16")
     page.get_by_role("button", name="Apply").click()
     expect(page).to_have_url(re.compile(r"set=batch%3D16"))
-    expect(page.get_by_text("batch 16")).to_be_visible()
-    expect(page.get_by_text("This machine", exact=True)).to_be_visible()
+    expect(page.get_by_text("batch 16").first).to_be_visible()
+    expect(page.get_by_text("This machine", exact=True).first).to_be_visible()
 
     page.get_by_test_id("stPopover").filter(has_text="Options").get_by_role("button").click()
     for runtime in ("jax", "torch-eager"):
@@ -64,9 +64,9 @@ def finished(portal: Portal, browser: Browser) -> str:
 
 def test_a_finished_run_is_there_after_reload_and_restart(finished: str, page: Page) -> None:
     page.goto(finished)
-    expect(page.get_by_text(re.compile("Done$"))).to_be_visible()
-    expect(page.get_by_text("Why:")).to_be_visible()
-    expect(page.get_by_text("Rests on:")).to_be_visible()
+    expect(page.get_by_text(re.compile("Done$")).first).to_be_visible()
+    expect(page.get_by_text("Why:").first).to_be_visible()
+    expect(page.get_by_text("Rests on:").first).to_be_visible()
 
 
 def test_reasons_open_and_their_link_restores_them(finished: str, page: Page) -> None:
