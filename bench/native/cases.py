@@ -14,6 +14,10 @@ RUNTIMES = ("jax", "torch-eager", "torch-compile", "tf-graph", "tf-xla", "keras-
 """Runtimes that the natives are written for, in the order in which they are measured."""
 
 
+LEARNING_RATES = {"adamw": 1e-5, "adam": 1e-5, "momentum": 1e-5, "sgd": 1e-3}
+"""Small: a batch that is repeated must not be learnt by heart, since the denormal numbers that follow slow some runtimes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """A transformer over tokens; `kv_heads` and `hidden` as in the family's reference configuration."""

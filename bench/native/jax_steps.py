@@ -1,6 +1,7 @@
 """One step in JAX: the whole of it under one `jax.jit`, the state donated, optimizers of optax."""
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -8,14 +9,11 @@ import jax
 import numpy as np
 import optax
 
-from bench.native.cases import Case, random_batch
+from bench.native.cases import LEARNING_RATES, Case, random_batch
 from bench.native.jax_models import BUILDERS
 
-OPTIMIZERS: dict[str, Callable[[], optax.GradientTransformation]] = {
-    "adamw": lambda: optax.adamw(1e-4),
-    "adam": lambda: optax.adam(1e-4),
-    "momentum": lambda: optax.sgd(1e-3, momentum=0.9),
-    "sgd": lambda: optax.sgd(1e-3),
+OPTIMIZERS: dict[str, Callable[[float], optax.GradientTransformation]] = {
+    "adamw": optax.adamw, "adam": optax.adam, "momentum": partial(optax.sgd, momentum=0.9), "sgd": optax.sgd,
 }
 
 
@@ -33,7 +31,7 @@ class JaxNative:
         parameters, statistics = variables["params"], variables.get("batch_stats", {})
         self.parameter_count = sum(leaf.size for leaf in jax.tree.leaves(parameters))
         if case.trains:
-            self.optimizer = OPTIMIZERS[case.optimizer]()
+            self.optimizer = OPTIMIZERS[case.optimizer](LEARNING_RATES[case.optimizer])
             self.state: Any = (parameters, statistics, self.optimizer.init(parameters))
             self.run = jax.jit(self._train, donate_argnums=0)
         else:

@@ -4,19 +4,18 @@ Both give numbers back on the host, so they return only when the step is done.
 """
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
 import keras
 
-from bench.native.cases import Case, random_batch
+from bench.native.cases import LEARNING_RATES, Case, random_batch
 from bench.native.keras_models import BUILDERS
 
-OPTIMIZERS: dict[str, Callable[[], keras.optimizers.Optimizer]] = {
-    "adamw": lambda: keras.optimizers.AdamW(1e-4),
-    "adam": lambda: keras.optimizers.Adam(1e-4),
-    "momentum": lambda: keras.optimizers.SGD(1e-3, momentum=0.9),
-    "sgd": lambda: keras.optimizers.SGD(1e-3),
+OPTIMIZERS: dict[str, Callable[[float], keras.optimizers.Optimizer]] = {
+    "adamw": keras.optimizers.AdamW, "adam": keras.optimizers.Adam,
+    "momentum": partial(keras.optimizers.SGD, momentum=0.9), "sgd": keras.optimizers.SGD,
 }
 
 
@@ -36,7 +35,7 @@ class KerasNative:
                 loss: keras.losses.Loss = keras.losses.BinaryCrossentropy(from_logits=True)
             else:
                 loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-            self.model.compile(OPTIMIZERS[case.optimizer](), loss)
+            self.model.compile(OPTIMIZERS[case.optimizer](LEARNING_RATES[case.optimizer]), loss)
 
     def step(self) -> float:
         """Train on the batch and return the loss, or infer and return one output value."""

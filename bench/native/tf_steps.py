@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from bench.native.cases import Case, random_batch
+from bench.native.cases import LEARNING_RATES, Case, random_batch
 from bench.native.tf_models import BUILDERS
 
 
@@ -19,7 +19,7 @@ class Optimizer(tf.Module):
     def __init__(self, name: str, variables: Sequence[tf.Variable]) -> None:
         super().__init__()
         self.kind, self.updated = name, tuple(variables)
-        self.rate = 1e-4 if name in ("adam", "adamw") else 1e-3
+        self.rate = LEARNING_RATES[name]
         slots = {"adamw": 2, "adam": 2, "momentum": 1, "sgd": 0}[name]
         self.slots = tuple(tuple(tf.Variable(tf.zeros_like(v), trainable=False) for v in self.updated) for _ in range(slots))
         self.powers = (tf.Variable(0.9, trainable=False), tf.Variable(0.999, trainable=False)) if slots == 2 else ()

@@ -5,19 +5,18 @@ computes it, while the optimizer is stepped as always, which is how its own tuto
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch.nn import functional
 
-from bench.native.cases import Case, random_batch
+from bench.native.cases import LEARNING_RATES, Case, random_batch
 from bench.native.torch_models import BUILDERS, FROM_TRANSFORMERS
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
-    "adamw": lambda p: torch.optim.AdamW(p, lr=1e-4),
-    "adam": lambda p: torch.optim.Adam(p, lr=1e-4),
-    "momentum": lambda p: torch.optim.SGD(p, lr=1e-3, momentum=0.9),
-    "sgd": lambda p: torch.optim.SGD(p, lr=1e-3),
+    "adamw": torch.optim.AdamW, "adam": torch.optim.Adam,
+    "momentum": partial(torch.optim.SGD, momentum=0.9), "sgd": torch.optim.SGD,
 }
 
 
@@ -30,7 +29,7 @@ class TorchNative:
         model = BUILDERS[case.family](case)
         model.train(case.trains)
         self.parameter_count = sum(p.numel() for p in model.parameters() if p.requires_grad)
-        self.optimizer = OPTIMIZERS[case.optimizer](model.parameters()) if case.trains else None
+        self.optimizer = _optimizer(case.optimizer, model) if case.trains else None
         self.model: Any = torch.compile(model) if compiled else model
         batch = random_batch(case)
         self.inputs = [_tensor(array) for array in batch.inputs]
@@ -61,6 +60,10 @@ class TorchNative:
         if self.case.family == "lstm":
             return functional.cross_entropy(outputs.flatten(0, 1), self.targets.flatten())
         return functional.cross_entropy(outputs, self.targets)
+
+
+def _optimizer(name: str, model: torch.nn.Module) -> torch.optim.Optimizer:
+    return OPTIMIZERS[name](model.parameters(), lr=LEARNING_RATES[name])
 
 
 def _tensor(array: Any) -> torch.Tensor:
