@@ -32,7 +32,8 @@ ask.objective_and_pools(options)
 show_answer(run)
 show_places(run)
 ask.probe_this_machine(given, options)
-with st.expander("All candidates, and what was excluded", icon=":material/table_rows:"):
-    candidates_table(run)
-    excluded_table(run)
+with st.expander("All candidates, and what was excluded", icon=":material/table_rows:", key="all", bind="query-params") as every:
+    if every.open:
+        candidates_table(run)
+        excluded_table(run)
 ask.same_command(text, run)

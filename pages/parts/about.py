@@ -1,5 +1,7 @@
 """Pieces of the page about the numbers: short, and held to what the code does."""
 
+from math import exp
+
 import streamlit as st
 
 from core import format as write
@@ -11,7 +13,7 @@ from reports.facts import tier_legend
 def tiers() -> None:
     """Draw the tiers, best first, with the band that each starts with."""
     st.subheader("Where a number comes from", anchor=False)
-    factor = {tier: 2.718281828459045 ** (Z_80 * TIER_SIGMA[tier]) for tier in TIERS}
+    factor = {tier: exp(Z_80 * TIER_SIGMA[tier]) for tier in TIERS}
     small_table(
         {
             "Tier": [f"{symbol} {word}" for symbol, word, _ in tier_legend()],

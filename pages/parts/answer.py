@@ -137,7 +137,7 @@ def _place(title: str, row: view.CandidateRow, workload: Workload) -> None:
         (f"Cost, {view.amount_text(workload)}", row.cost.text),
         ("Split", row.plan),
     )
-    st.markdown("  \n".join(f"{name}: {plain(text)}" for name, text in lines if text != view.UNKNOWN))
+    st.markdown("  \n".join(f"{name}: {plain(text)}" for name, text in lines if row.rank or text != view.UNKNOWN))
     with st.popover("From where?", type="tertiary", icon=":material/fact_check:", key=f"where:{title}"):
         for name, figure in figures(row, workload):
             _evidence(name, figure)
