@@ -3,13 +3,18 @@
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from filelock import FileLock
 
 from bench.control import share_of_others, usage
 from core.errors import BadInput, one_line
 from core.statistics import iqr, median
+from services import devices
+from services.context import context
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 LIMIT_S = 300.0
@@ -59,6 +64,20 @@ def take(case: str, runtime: str, limit_s: float = LIMIT_S) -> TruthRow:
         runtime: a runtime id.
         limit_s: seconds until it is given up.
     """
+    with lease():
+        return _take(case, runtime, limit_s)
+
+
+@contextmanager
+def lease() -> Iterator[None]:
+    """Hold the processor as a measuring session does, so that no run of Tandem on this host measures at the same time."""
+    settings = context().settings
+    settings.leases.mkdir(parents=True, exist_ok=True)
+    with FileLock(settings.leases / f"{devices.report().devices[0].uuid}.lock", mode=0o666):
+        yield
+
+
+def _take(case: str, runtime: str, limit_s: float) -> TruthRow:
     before = usage()
     command = (sys.executable, "-m", "bench.native.run", case, runtime)
     try:

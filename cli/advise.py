@@ -9,8 +9,7 @@ from cli.parts import json_flag, runtime_flag, tell_answer, tell_progress
 from core.errors import TandemError
 from core.run import RunOptions
 from core.workload import OBJECTIVES
-from services import devices, runs, work, workloads
-from services.pools import pools_for
+from services import runs, work, workloads
 
 
 @click.command()
@@ -28,7 +27,6 @@ def advise(
 ) -> int:
     """WORKLOAD is a YAML or JSON file, - for standard input, or a preset: NAME or NAME:TASK (gpt2-small:train)."""
     understood = workloads.read(workload)
-    pools_for(understood.workload, devices.report().devices, pools)  # refuses bad pools now, and not after minutes of probing
     options = RunOptions(probe, budget_s, runtimes, pools, objective)
     run_id = runs.create(understood.document, options)
     progress(f"run {run_id}: {understood.workload.name}, {understood.workload.task}")

@@ -9,6 +9,7 @@ import click
 
 from cli.output import progress
 from core.errors import BadInput
+from services import runs
 
 ROOT = Path(__file__).resolve().parent.parent
 FIRST_PORT, TRIED_PORTS = 8501, 100
@@ -23,6 +24,9 @@ def app(port: int | None, address: str, browser: bool) -> None:
     chosen = port if port is not None else _free_port(address)
     if port is not None and not _is_free(address, port):
         raise BadInput(f"port {port}, which is in use", "a free port", "name another one or leave --port out")
+    ended = runs.sweep()
+    if ended:
+        progress(f"ended {len(ended)} runs whose process was gone; what they measured is kept")
     progress(f"Tandem is at http://{'localhost' if address in ('127.0.0.1', '0.0.0.0') else address}:{chosen} (Ctrl-C stops it)")  # noqa: S104
     os.chdir(ROOT)
     arguments = [

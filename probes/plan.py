@@ -25,7 +25,7 @@ class Planned:
 
 
 def block_probes(workload: Workload, runtimes: tuple[Runtime, ...], device: Device, tier: str = "quick") -> tuple[Planned, ...]:
-    """Return the probes of one workload on one device: subject by subject, every runtime in turn.
+    """Return the probes of one workload on one device: the heaviest subject first, every runtime in turn.
 
     A block whose call would take longer than four seconds is probed at a smaller batch; the advisor then scales its efficiency.
 
@@ -45,7 +45,8 @@ def block_probes(workload: Workload, runtimes: tuple[Runtime, ...], device: Devi
     for runtime in runtimes:
         probe = Probe("step_frame", "kernel", _sorted(frame), workload.dtype, runtime.id, device.id, mode, optimizer, tier)
         planned.append(Planned(probe, 0, 0))
-    for (kind, _), block in shapes.items():
+    heaviest_first = sorted(shapes.items(), key=lambda item: -_work(workload, item[1]))
+    for (kind, _), block in heaviest_first:
         if kind not in block_modules():
             continue
         sizes, share = _fitting(block, workload.trains, device)
@@ -54,6 +55,12 @@ def block_probes(workload: Workload, runtimes: tuple[Runtime, ...], device: Devi
             probe = Probe(kind, "block", sizes, workload.dtype, runtime.id, device.id, mode, optimizer, tier)
             planned.append(Planned(probe, flop, 0))
     return tuple(planned)
+
+
+def _work(workload: Workload, block: Block) -> int:
+    """Return the FLOPs of a step that blocks of this shape stand for: what is measured first when time is short."""
+    flop = block.flop_forward + (block.flop_backward if workload.trains else 0)
+    return flop * sum(other.repeats for other in workload.blocks if (other.kind, other.sizes) == (block.kind, block.sizes))
 
 
 def _fitting(block: Block, trains: bool, device: Device) -> tuple[tuple[tuple[str, Size], ...], float]:

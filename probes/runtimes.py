@@ -54,8 +54,12 @@ def _look(spec: RuntimeSpec, interpreter: str | None) -> Runtime:
             spec.mode,
             reason=f"{variable} names {interpreter}, which does not exist; correct it or unset it",
         )
-    versions = _elsewhere(interpreter, spec.distributions) if interpreter else _here(spec.distributions)
-    missing = [name for name in spec.distributions if name not in versions]
+    asked = (*spec.distributions, *(other for _, other in spec.alternatives))
+    versions = _elsewhere(interpreter, asked) if interpreter else _here(asked)
+    missing = [
+        name for name in spec.distributions
+        if name not in versions and not any(other in versions for own, other in spec.alternatives if own == name)
+    ]
     if missing:
         reason = f"{', '.join(missing)} is not installed; run ./tandem app once more, which completes the environment"
         return Runtime(spec.id, spec.framework, spec.mode, tuple(sorted(versions.items())), reason=reason)

@@ -1,8 +1,9 @@
 """A measuring session: one worker a runtime, one device held, every probe ends in an outcome.
 
 Order of work: all workers import at once (nothing is timed then); after that one thing at a time. For each subject all runtimes
-agree, compile and warm up, then they are sampled in turn, in several rounds of random order, so that a drift of the machine
-falls on all of them alike. A worker that dies costs its own probe; a fresh one takes the rest, three times at most.
+agree, compile and warm up, two side by side; then they are sampled one by one, in several rounds of random order, so that a
+drift of the machine falls on all of them alike. A worker that dies costs its own probe; a fresh one takes the rest, three
+times at most.
 """
 
 import os
@@ -29,8 +30,10 @@ from probes.peaks import peak_flop_per_s
 from probes.plan import Planned
 
 ROUNDS = 3
-SAMPLE_S = {"quick": 1.5, "full": 6.0}
-"""Seconds of timed samples for one probe, over all rounds."""
+SAMPLE_S = {("block", "quick"): 1.5, ("block", "full"): 6.0, ("kernel", "quick"): 0.5, ("kernel", "full"): 3.0}
+"""Seconds of timed samples for one probe, over all rounds, by its family and tier."""
+PREPARED_AT_ONCE = 2
+"""Workers that agree, compile and warm up side by side; compilers use one core, and nothing is timed for advice meanwhile."""
 MOST_RESTARTS = 3
 LEASE_POLL_S = 1.0
 
@@ -212,22 +215,24 @@ class Session:
     def _measure(self, together: list[Planned]) -> None:
         """Prepare one subject in every runtime, sample in rounds, and hand over."""
         prepared: list[Planned] = []
-        for one in together:
+        calls: dict[str, float] = {}
+        for pair in (together[i : i + PREPARED_AT_ONCE] for i in range(0, len(together), PREPARED_AT_ONCE)):
             if self.should_stop():
                 return
-            self.on_event(Started(one.probe))
-            if self._prepare(one.probe):
-                prepared.append(one)
+            for one in [one for one in pair if self._asked_to_prepare(one.probe)]:
+                reply = self._hear(one.probe, self.limits.prepare_s)
+                if isinstance(reply, Prepared):
+                    prepared.append(one)
+                    calls[one.probe.runtime] = reply.call_s
         self.on_event(Stage("measuring"))
         for _ in range(ROUNDS):
             self.order.shuffle(prepared)
             for one in list(prepared):
                 if self.should_stop():
                     return
-                reply = self._ask(
-                    one.probe, Sample(SAMPLE_S[one.probe.tier] / ROUNDS, 4), SAMPLE_S[one.probe.tier] + self.limits.sample_extra_s
-                )
-                if reply is None:
+                budget_s = SAMPLE_S[one.probe.family, one.probe.tier]
+                request = Sample(budget_s / ROUNDS, fewest_samples(calls[one.probe.runtime], budget_s))
+                if self._ask(one.probe, request, budget_s + self.limits.sample_extra_s) is None:
                     prepared.remove(one)
         for one in together:
             if one in prepared:
@@ -235,7 +240,9 @@ class Session:
                 if isinstance(reply, Finished):
                     self._answer(one, reply)
 
-    def _prepare(self, probe: Probe) -> bool:
+    def _asked_to_prepare(self, probe: Probe) -> bool:
+        """Ask a worker to prepare, starting one when there is none; False after the failure was stored."""
+        self.on_event(Started(probe))
         bench = self.benches.get(probe.runtime)
         if bench is None:
             self._fail(probe, "start", f"runtime {probe.runtime} is not installed; see ./tandem runtimes list")
@@ -247,17 +254,35 @@ class Session:
             reason = bench.held or (gone.reason if gone else "the worker did not start")
             self._fail(probe, "import", reason, gone.exit_code if gone else None, gone.stderr_tail if gone else "")
             return False
-        return isinstance(self._ask(probe, Prepare(probe), self.limits.prepare_s), Prepared)
+        return self._tell(probe, Prepare(probe))
 
-    def _ask(self, probe: Probe, request: Prepare | Sample | Finish, limit_s: float) -> object | None:
+    def _ask(self, probe: Probe, request: Sample | Finish, limit_s: float) -> object | None:
         """Return the reply, or None after the failure was stored."""
+        return self._hear(probe, limit_s) if self._tell(probe, request) else None
+
+    def _tell(self, probe: Probe, request: Prepare | Sample | Finish) -> bool:
+        """Send a request; False after the failure was stored."""
         bench = self.benches[probe.runtime]
         assert bench.worker is not None
         try:
-            reply = bench.worker.ask(request, limit_s)
+            bench.worker.tell(request)
         except WorkerGone as gone:
-            self._lost(bench, gone)
-            self._fail(probe, "lost", gone.reason, gone.exit_code, gone.stderr_tail)
+            self._gone(bench, probe, gone)
+            return False
+        return True
+
+    def _gone(self, bench: Bench, probe: Probe, gone: WorkerGone) -> None:
+        self._lost(bench, gone)
+        self._fail(probe, "lost", gone.reason, gone.exit_code, gone.stderr_tail)
+
+    def _hear(self, probe: Probe, limit_s: float) -> object | None:
+        """Wait for a reply, or return None after the failure was stored."""
+        bench = self.benches[probe.runtime]
+        assert bench.worker is not None
+        try:
+            reply = bench.worker.hear(limit_s)
+        except WorkerGone as gone:
+            self._gone(bench, probe, gone)
             return None
         if isinstance(reply, Broken):
             self._fail(probe, reply.stage, reply.error)
@@ -291,6 +316,16 @@ class Session:
 
     def _fail(self, probe: Probe, stage: str, error: str, exit_code: int | None = None, stderr_tail: str = "") -> None:
         self.on_event(Answered(ProbeFailure(probe, stage, error, exit_code, stderr_tail, now())))
+
+
+def fewest_samples(call_s: float, budget_s: float) -> int:
+    """Return the rounds of samples that one request takes at least: four, fewer when a call is long against the budget.
+
+    Args:
+        call_s: seconds of one call of the deepest program.
+        budget_s: seconds for all rounds.
+    """
+    return max(1, min(4, round(budget_s / ROUNDS / max(call_s, 1e-9))))
 
 
 def now() -> str:

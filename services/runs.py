@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import intake
+import probes
 from core.errors import BadInput, StoreError, one_line
 from core.probe import Outcome
 from core.run import FINAL_STATES, Actual, Progress, Run, RunOptions, RunSummary
 from services import supervision
 from services.context import Context, context
+from services.pools import pools_for
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 WORK_COMMAND = (sys.executable, "-m", "cli", "work")
@@ -75,7 +77,7 @@ def start(document: Mapping[str, Any], options: RunOptions, owner: str = "", *, 
         The id of the run. Once it is returned, the run is kept whatever happens.
 
     Raises:
-        BadInput: the document is not a workload.
+        BadInput: the document is not a workload, or a pool is neither a catalog key nor attached.
         StoreError: the run cannot be kept or its process cannot be started.
     """
     here = here or context()
@@ -95,10 +97,12 @@ def create(document: Mapping[str, Any], options: RunOptions, owner: str = "", *,
 
 
 def _queued(document: Mapping[str, Any], options: RunOptions, owner: str, here: Context) -> Run:
+    workload = intake.read_document(document)
+    pools_for(workload, probes.devices(), options.pools)
     run = Run(
         id=secrets.token_hex(6), created_at=_now(), finished_at=None, state="queued",
         document=json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False), options=options,
-        workload=intake.read_document(document), devices=(), outcomes=(), recommendation=None,
+        workload=workload, devices=(), outcomes=(), recommendation=None,
         progress=Progress("queued"), versions=(), host=socket.gethostname(), owner=owner or here.settings.owner)
     here.store.create_run(run)
     return run

@@ -9,7 +9,7 @@ from typing import Any
 from core.errors import WorkerError
 from probes.backends.keras_layers import build, unfused, weights_of
 from probes.backends.keras_ops import KerasOps
-from probes.case import LEARNING_RATE, Case, Program, cotangent, direction, materials
+from probes.case import LEARNING_RATE, Case, Materials, Program, cotangent, direction, materials
 
 RUNTIMES = ("keras-jax", "keras-tensorflow", "keras-torch")
 
@@ -87,13 +87,17 @@ class KerasBackend:
         self.keras.config.set_dtype_policy({"fp32": "float32", "bf16": "bfloat16"}[case.dtype])
         drawn = materials(case)
         model = _chain(self.keras, case, drawn)
-        output = model(drawn.inputs, training=False)
-        target = np.zeros((1,), np.float32) if case.ends_in_loss else cotangent(tuple(output.shape), case.seed)
         batch = next(iter(drawn.inputs.values())).shape[0]
-        if case.ends_in_loss:
-            target = np.zeros((batch,), np.float32)
+        target = np.zeros((batch,), np.float32) if case.ends_in_loss or not case.training else self._cotangent(case, model, drawn)
         model.compile(optimizer=self._optimizer(case.optimizer, rate) if case.training else None)
         return model, drawn.inputs, target
+
+    def _cotangent(self, case: Case, model: Any, drawn: Materials) -> Any:
+        """Draw the gradient that arrives at the output; a chain's output has the shape of its input."""
+        if case.block.chains(case.sizes):
+            return cotangent(drawn.inputs["x"].shape, case.seed)
+        symbols = {name: self.keras.KerasTensor(array.shape, str(array.dtype)) for name, array in drawn.inputs.items()}
+        return cotangent(tuple(model.compute_output_spec(symbols, training=True).shape), case.seed)
 
     def _optimizer(self, name: str, rate: float) -> Any:
         optimizers = self.keras.optimizers
