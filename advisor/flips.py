@@ -3,6 +3,9 @@
 from advisor.ranking import Contender
 from core.advice import Flip
 
+SMALLEST_CHANGE = 0.005
+"""A change below this, as a fraction, cannot be seen in three digits: such candidates are told as equal, not as a flip."""
+
 
 def flips_of(order: tuple[Contender, ...], objective: str) -> tuple[Flip, ...]:
     """Return the changes of price or speed at which another candidate takes the lead.
@@ -18,7 +21,7 @@ def flips_of(order: tuple[Contender, ...], objective: str) -> tuple[Flip, ...]:
     runner = next((c for c in order[1:] if c.late == best.late), None)
     if runner is not None:
         found.extend(_speed_flips(best, runner))
-    return tuple(found)
+    return tuple(flip for flip in found if abs(flip.at - flip.now) > SMALLEST_CHANGE * flip.now)
 
 
 def _price_flips(order: tuple[Contender, ...]) -> tuple[Flip, ...]:

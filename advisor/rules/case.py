@@ -19,6 +19,10 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_. ]+", "-", name.strip().lower())
 
 
+BUILDS = {"tensorflow": ("tensorflow", "tensorflow-cpu", "tensorflow-tpu")}
+"""Distributions that hold the same framework for different devices."""
+
+
 def version_numbers(text: str) -> tuple[int, ...] | None:
     """Return the leading numbers of a version (`2.10.0+cu126` gives 2, 10, 0), or None when it starts with none."""
     found = re.match(r"v?(\d+(?:\.\d+)*)", text.strip())
@@ -80,7 +84,8 @@ class Case:
         stated = self.stated(name)
         if stated is not None:
             return stated
-        return next((v for n, v in self.runtime.versions if canonical(n) == canonical(name)), None)
+        names = BUILDS.get(canonical(name), (canonical(name),))
+        return next((v for n, v in self.runtime.versions if canonical(n) in names), None)
 
     def at_least(self, name: str, version: str) -> bool | None:
         """Return whether a distribution is at least a version; None when its version is not known."""

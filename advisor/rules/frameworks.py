@@ -25,12 +25,13 @@ def tensorflow_221_has_no_tpu(case: Case) -> Finding | None:
 
 @rule("R003", flag="eol", source=f"{METADATA}; docs.cloud.google.com/tpu/docs/runtimes (2026)", as_of="2026-11-30")
 def tensorflow_on_tpu_is_frozen(case: Case) -> Finding | None:
-    """TensorFlow up to 2.20 on TPU is a frozen stack."""
+    """TensorFlow on TPU, 2.20 at most, is a frozen stack; so it is when no version is known."""
     if not (case.on_tpu and case.runtime.id in TENSORFLOW) or case.key in NEW_TPUS:
         return None
-    if case.at_least("tensorflow", "2.21") is not False:
+    if case.at_least("tensorflow", "2.21"):
         return None
-    reason = f"TensorFlow {case.version('tensorflow')} on TPU is a frozen stack; new work goes to Keras on JAX"
+    version = case.version("tensorflow") or "2.20 at most"
+    reason = f"TensorFlow {version} on TPU is a frozen stack; new work goes to Keras on JAX"
     return Finding("penalise", reason, 0.5)
 
 

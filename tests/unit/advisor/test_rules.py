@@ -79,7 +79,8 @@ SILENT = {
         case("tf-graph", TPU, ("tensorflow", "2.20.0")), case("tf-graph", TPU), case("tf-graph", GPU, ("tensorflow", "2.21.0")),
     ),
     "R003": (
-        case("tf-graph", TPU, ("tensorflow", "2.21.0")), case("tf-graph", TPU), case("jax", TPU, ("tensorflow", "2.19.0")),
+        case("tf-graph", TPU, ("tensorflow", "2.21.0")), case("tf-graph", TPU, ("tensorflow-cpu", "2.21.0")),
+        case("jax", TPU, ("tensorflow", "2.19.0")),
     ),
     "R004": (case("mxnet", GPU), case("jax", AMD)),
     "R005": (case("mxnet", AMD), case("torch-eager", GPU)),
@@ -240,3 +241,11 @@ def test_a_penalty_changes_the_order_and_never_a_shown_number() -> None:
     shown = {e.candidate.label: (e.step_time_s, e.cost_usd) for e in plain.ranked}
     assert {e.candidate.label: (e.step_time_s, e.cost_usd) for e in reads.ranked} == shown
     assert [e.penalty for e in reads.ranked if e.candidate.pools[0].kind == "tpu"] == pytest.approx([0.7 * 0.8] * 2)
+
+
+def test_the_cpu_build_of_tensorflow_tells_its_version_too() -> None:
+    assert RULES["R002"].check(case("tf-xla", TPU, ("tensorflow-cpu", "2.21.0"))) is not None
+
+
+def test_tensorflow_on_tpu_is_frozen_also_when_no_version_is_known() -> None:
+    assert RULES["R003"].check(case("tf-graph", TPU)) is not None
