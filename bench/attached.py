@@ -200,7 +200,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", action="append", choices=[one.name for one in CASES], metavar="CASE", help="this one alone")
     parser.add_argument("--runtime", action="append", choices=RUNTIMES, metavar="ID", help="this one alone")
     parser.add_argument("--probe", default="quick", choices=("quick", "settle", "none"))
-    parser.add_argument("--budget-s", type=float, default=110.0, help="seconds of probing for each run")
+    parser.add_argument("--budget-s", type=float, default=420.0, help="seconds of probing for each run")
     parser.add_argument("--minutes", type=float, default=40.0, help="leave workloads that would end later")
     parser.add_argument("--truth-only", action="store_true", help="time the natives and predict nothing")
     parser.add_argument("--keep-truth", type=Path, metavar="FILE", help="write the true times there")

@@ -57,7 +57,7 @@ class RunOptions:
     """
 
     probe: str = "quick"
-    budget_s: float = 110.0
+    budget_s: float = 300.0
     runtimes: tuple[str, ...] = ()
     pools: str = "all"
     objective: str | None = None

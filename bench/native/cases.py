@@ -126,18 +126,18 @@ _LLAMA = Text(layers=6, width=512, heads=8, kv_heads=4, hidden=1408, vocabulary=
 
 CASES: tuple[Case, ...] = (
     Case("gpt2-train", "gpt2", "train", 1, replace(_GPT2, layers=6), "adamw"),
-    Case("resnet50-train", "resnet50", "train", 4, Image(image=128, classes=1000), "momentum"),
+    Case("mlp-train", "mlp", "train", 512, Dense((784, 2048, 2048, 2048, 10)), "adam"),
     Case("lstm-train", "lstm", "train", 16, Recurrent(layers=2, width=650, vocabulary=10000, length=32), "sgd"),
     Case("dlrm-train", "dlrm", "train", 2048, Recommender((13, 512, 256, 32), 26, 20000, 32, 1, (512, 256, 1)), "sgd"),
-    Case("mlp-train", "mlp", "train", 512, Dense((784, 2048, 2048, 2048, 10)), "adam"),
-    Case("mobilenet-v2-train", "mobilenet_v2", "train", 8, Image(image=128, classes=1000), "momentum"),
-    Case("vit-infer", "vit", "infer", 2, Vision(12, 768, 12, 3072, 224, 16, 1000), "none"),
-    Case("llama-train", "llama", "train", 1, _LLAMA, "adamw"),
     Case("bert-train", "bert", "train", 2, replace(_BERT, layers=6, length=64), "adamw"),
+    Case("llama-train", "llama", "train", 1, _LLAMA, "adamw"),
+    Case("vit-infer", "vit", "infer", 2, Vision(12, 768, 12, 3072, 224, 16, 1000), "none"),
     Case("gpt2-infer", "gpt2", "infer", 1, replace(_GPT2, length=256), "none"),
-    Case("unet-train", "unet", "train", 1, Segmentation(image=96, base=64, classes=2), "adam"),
-    Case("resnet50-infer", "resnet50", "infer", 4, Image(image=224, classes=1000), "none"),
     Case("bert-infer", "bert", "infer", 2, _BERT, "none"),
+    Case("resnet50-infer", "resnet50", "infer", 4, Image(image=224, classes=1000), "none"),
+    Case("resnet50-train", "resnet50", "train", 4, Image(image=128, classes=1000), "momentum"),
+    Case("unet-train", "unet", "train", 1, Segmentation(image=96, base=64, classes=2), "adam"),
+    Case("mobilenet-v2-train", "mobilenet_v2", "train", 8, Image(image=128, classes=1000), "momentum"),
 )
 """In the order in which they are measured: when time runs out, the last are left."""
 

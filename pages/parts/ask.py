@@ -17,7 +17,7 @@ from services import advice, devices, runs, workloads
 
 POOLS = {"all": "Anything in the catalog", "attached": "Only this machine", "named": "Pools I name"}
 DEPTHS = {"quick": "Quick", "settle": "Until settled"}
-BUDGETS_S = (10, 3600, 110)
+BUDGETS_S = (10, 3600, 300)
 """Least, most and usual seconds of probing."""
 
 
