@@ -6,6 +6,7 @@ from core.device import Device
 from core.probe import Probe, Runtime
 from core.workload import Block, Size, Workload
 from probes.blocks import block_modules
+from probes.depths import BYTES_PER_WEIGHT, CHAIN_DEPTHS, chain_fits
 from probes.kernels import kernel_modules
 
 PLAUSIBLE_FLOP_PER_S = 5e10
@@ -16,12 +17,13 @@ TRAINED_COPIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A probe with the work that one copy of its subject does, for the gates."""
+    """A probe with the work that one copy of its subject does, for the gates, and the memory that its programs hold."""
 
     probe: Probe
     flop: int
     traffic_bytes: int
     large_aligned: bool = False
+    held_bytes: int = 0
 
 
 def block_probes(workload: Workload, runtimes: tuple[Runtime, ...], device: Device, tier: str = "quick") -> tuple[Planned, ...]:
@@ -53,8 +55,14 @@ def block_probes(workload: Workload, runtimes: tuple[Runtime, ...], device: Devi
         flop = int((block.flop_forward + (block.flop_backward if workload.trains else 0)) * share)
         for runtime in runtimes:
             probe = Probe(kind, "block", sizes, workload.dtype, runtime.id, device.id, mode, optimizer, tier)
-            planned.append(Planned(probe, flop, 0))
+            planned.append(Planned(probe, flop, 0, held_bytes=_held_bytes(block, share)))
     return tuple(planned)
+
+
+def _held_bytes(block: Block, share: float) -> int:
+    """Return about what all programs of one probe hold: weights as drawn and as trained, and saved activations."""
+    copies = sum(CHAIN_DEPTHS) if chain_fits(block.parameter_count) else 1
+    return int(copies * (block.parameter_count * (BYTES_PER_WEIGHT + 4) + block.activation_bytes * share))
 
 
 def _work(workload: Workload, block: Block) -> int:

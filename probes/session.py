@@ -9,7 +9,7 @@ times at most.
 import os
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -34,6 +34,8 @@ SAMPLE_S = {("block", "quick"): 1.0, ("block", "full"): 6.0, ("kernel", "quick")
 """Seconds of timed samples for one probe, over all rounds, by its family and tier."""
 PREPARED_AT_ONCE = 2
 """Workers that agree, compile and warm up side by side; compilers use one core, and nothing is timed for advice meanwhile."""
+HELD_SHARE = 0.4
+"""Share of the device's memory that prepared programs of all runtimes may hold together."""
 MOST_RESTARTS = 3
 LEASE_POLL_S = 1.0
 
@@ -171,7 +173,19 @@ class Session:
                 for one in together:
                     self._fail(one.probe, "start", "not begun: the time budget was used up; run again or give --budget-s more")
                 continue
-            self._measure(together)
+            for part in self._in_memory(together):
+                self._measure(part)
+
+    def _in_memory(self, together: list[Planned]) -> Iterator[list[Planned]]:
+        """Yield as many probes at a time as may be held at once, one at least: large layers are measured runtime by runtime."""
+        room = HELD_SHARE * self.device.memory_bytes
+        part: list[Planned] = []
+        for one in together:
+            if part and sum(p.held_bytes for p in part) + one.held_bytes > room:
+                yield part
+                part = []
+            part.append(one)
+        yield part
 
     def _start(self, benches: list[Bench]) -> None:
         """Start workers and let them import at the same time."""

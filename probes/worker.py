@@ -18,6 +18,7 @@ from probes.agreement import Agreement, check
 from probes.backends import backend_module
 from probes.blocks import block_modules
 from probes.case import Case
+from probes.depths import depths_of
 from probes.kernels import kernel_modules
 from probes.messages import (
     Broken,
@@ -37,13 +38,7 @@ from probes.messages import (
 from probes.process import die_with_parent, first_to_be_killed, peak_resident_bytes
 from probes.timer import Stopwatch, sample_in_turn
 
-CHAIN_DEPTHS = (1, 3)
-SINGLE_DEPTHS = (0, 1)
 SMALL_COPIES = 2
-BYTES_PER_WEIGHT = 16
-"""Weight, gradient and two optimizer states in float32."""
-MOST_WEIGHT_BYTES = 3 * 2**30
-"""Above this a chain of three copies is not built; one copy is held against the bare frame instead."""
 
 
 @dataclass
@@ -134,15 +129,6 @@ class Worker:
                 watch.program.close()
         self.watches, self.agreement = (), None
         return Finished(timings, peak_resident_bytes(), error)
-
-
-def depths_of(module: Any, sizes: dict[str, Any], probe: Probe) -> tuple[int, ...]:
-    """Return the depths whose difference is one copy of the subject."""
-    if probe.family == "kernel":
-        return tuple(module.DEPTHS)
-    weights = sum(layer.parameter_count for layer in module.layers(sizes).values())
-    held = weights * BYTES_PER_WEIGHT * (sum(CHAIN_DEPTHS))
-    return CHAIN_DEPTHS if module.chains(sizes) and held < MOST_WEIGHT_BYTES else SINGLE_DEPTHS
 
 
 def main(parent: int, read_fd: int, write_fd: int) -> None:
