@@ -6,7 +6,7 @@ from core.device import Device
 from core.probe import Probe, Runtime
 from core.workload import Block, Size, Workload
 from probes.blocks import block_modules
-from probes.depths import BYTES_PER_WEIGHT, CHAIN_DEPTHS, chain_fits
+from probes.depths import BYTES_PER_WEIGHT, depths_of
 from probes.kernels import kernel_modules
 
 PLAUSIBLE_FLOP_PER_S = 5e10
@@ -55,13 +55,13 @@ def block_probes(workload: Workload, runtimes: tuple[Runtime, ...], device: Devi
         flop = int((block.flop_forward + (block.flop_backward if workload.trains else 0)) * share)
         for runtime in runtimes:
             probe = Probe(kind, "block", sizes, workload.dtype, runtime.id, device.id, mode, optimizer, tier)
-            planned.append(Planned(probe, flop, 0, held_bytes=_held_bytes(block, share)))
+            planned.append(Planned(probe, flop, 0, held_bytes=_held_bytes(block, probe, share)))
     return tuple(planned)
 
 
-def _held_bytes(block: Block, share: float) -> int:
+def _held_bytes(block: Block, probe: Probe, share: float) -> int:
     """Return about what all programs of one probe hold: weights as drawn and as trained, and saved activations."""
-    copies = sum(CHAIN_DEPTHS) if chain_fits(block.parameter_count) else 1
+    copies = sum(depths_of(block_modules()[block.kind], dict(probe.sizes), probe))
     return int(copies * (block.parameter_count * (BYTES_PER_WEIGHT + 4) + block.activation_bytes * share))
 
 
