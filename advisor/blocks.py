@@ -89,7 +89,8 @@ def time_of_block(
 
 def _measured(block: Block, answer: Answer) -> Quantity:
     evidence = f"{block.name}: {answer.evidence}"
-    sigma = hypot(BELIEFS.sigma("measured"), answer.error)
+    alone = BELIEFS.alone_sigma if answer.measurement.method == "difference" else 0.0
+    sigma = hypot(BELIEFS.sigma("measured"), alone, answer.error)
     if answer.old_version is None:
         return log_normal(answer.seconds, sigma, "measured", evidence)
     name, then, now = answer.old_version
