@@ -16,6 +16,7 @@ class Beliefs:
         tier_sigma: standard deviation of ln(truth / estimate) of one block's time by tier.
         alone_sigma: further error of a block that was measured by itself against the bare frame, and not in a chain of its like:
             inside its model it shares caches, buffers and fusion with its neighbours.
+        contended_sigma: further error of a measurement that others disturbed by using the processor meanwhile.
         block_correlation: correlation between the errors of the blocks of one model.
         composition_sigma: further error of a whole model made of measured blocks (fusion across blocks, cache state), by mode
             of runtime; the key "" holds for the modes that are not named.
@@ -38,6 +39,7 @@ class Beliefs:
 
     tier_sigma: tuple[tuple[str, float], ...] = tuple(TIER_SIGMA.items())
     alone_sigma: float = 0.15
+    contended_sigma: float = 0.30
     block_correlation: float = 0.5
     composition_sigma: tuple[tuple[str, float], ...] = (("", 0.0),)
     extrapolation_sigma: float = 0.15

@@ -90,7 +90,9 @@ def time_of_block(
 def _measured(block: Block, answer: Answer) -> Quantity:
     evidence = f"{block.name}: {answer.evidence}"
     alone = BELIEFS.alone_sigma if answer.measurement.method == "difference" else 0.0
-    sigma = hypot(BELIEFS.sigma("measured"), alone, answer.error)
+    disturbed = any(warning.startswith("contended") for warning in answer.measurement.warnings)
+    contended = BELIEFS.contended_sigma if disturbed else 0.0
+    sigma = hypot(BELIEFS.sigma("measured"), alone, contended, answer.error)
     if answer.old_version is None:
         return log_normal(answer.seconds, sigma, "measured", evidence)
     name, then, now = answer.old_version

@@ -22,6 +22,7 @@ from core.device import Device
 from core.errors import BadInput
 from core.probe import Measurement, Outcome, Probe, ProbeFailure, Runtime
 from core.settings import Settings
+from probes.contention import Bystanders, usage
 from probes.environment import worker_environment
 from probes.gates import judge
 from probes.launcher import Limits, WorkerGone, WorkerHandle
@@ -239,6 +240,7 @@ class Session:
                     prepared.append(one)
                     calls[one.probe.runtime] = reply.call_s
         self.on_event(Stage("measuring"))
+        bystanders: dict[str, Bystanders] = {}
         for _ in range(ROUNDS):
             self.order.shuffle(prepared)
             for one in list(prepared):
@@ -246,13 +248,21 @@ class Session:
                     return
                 budget_s = SAMPLE_S[one.probe.family, one.probe.tier]
                 request = Sample(budget_s / ROUNDS, fewest_samples(calls[one.probe.runtime], budget_s))
+                pid = self._worker_pid(one.probe)
+                before = usage(pid)
                 if self._ask(one.probe, request, budget_s + self.limits.sample_extra_s) is None:
                     prepared.remove(one)
+                bystanders.setdefault(one.probe.runtime, Bystanders()).add(before, usage(pid))
         for one in together:
             if one in prepared:
                 reply = self._ask(one.probe, Finish(), self.limits.sample_extra_s)
                 if isinstance(reply, Finished):
-                    self._answer(one, reply)
+                    self._answer(one, reply, bystanders.get(one.probe.runtime, Bystanders()))
+
+    def _worker_pid(self, probe: Probe) -> int:
+        worker = self.benches[probe.runtime].worker
+        assert worker is not None
+        return worker.process.pid
 
     def _asked_to_prepare(self, probe: Probe) -> bool:
         """Ask a worker to prepare, starting one when there is none; False after the failure was stored."""
@@ -303,11 +313,13 @@ class Session:
             return None
         return reply
 
-    def _answer(self, one: Planned, reply: Finished) -> None:
+    def _answer(self, one: Planned, reply: Finished, bystanders: Bystanders) -> None:
         bench = self.benches[one.probe.runtime]
         assert bench.ready is not None
         peak = peak_flop_per_s(self.device, one.probe.dtype)
         result = judge(reply.timings, one.flop, one.traffic_bytes, peak, None, one.large_aligned)
+        contended = bystanders.warning(self.device.cores or 1)
+        warnings = (*result.warnings, contended) if contended else result.warnings
         depths = tuple(t.depth for t in reply.timings)
         method = "direct" if len(depths) == 1 else "difference" if depths[0] == 0 else "slope"
         self.on_event(
@@ -319,7 +331,7 @@ class Session:
                     one.flop,
                     one.traffic_bytes,
                     reply.peak_memory_bytes,
-                    result.warnings,
+                    warnings,
                     result.trusted,
                     bench.ready.versions,
                     self.device.uuid,
