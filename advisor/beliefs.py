@@ -38,7 +38,7 @@ class Beliefs:
     """
 
     tier_sigma: tuple[tuple[str, float], ...] = tuple(TIER_SIGMA.items())
-    alone_sigma: float = 0.15
+    alone_sigma: float = 0.12
     contended_sigma: float = 0.30
     block_correlation: float = 0.5
     composition_sigma: tuple[tuple[str, float], ...] = (("", 0.0),)
