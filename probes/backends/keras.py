@@ -87,6 +87,8 @@ class KerasBackend:
         self.keras.config.set_dtype_policy({"fp32": "float32", "bf16": "bfloat16"}[case.dtype])
         drawn = materials(case)
         model = _chain(self.keras, case, drawn)
+        for layer in model._flatten_layers():
+            layer.built = True  # every weight is there; what Keras holds unbuilt it runs eagerly at each call to build it
         batch = next(iter(drawn.inputs.values())).shape[0]
         target = np.zeros((batch,), np.float32) if case.ends_in_loss or not case.training else self._cotangent(case, model, drawn)
         model.compile(optimizer=self._optimizer(case.optimizer, rate) if case.training else None)
