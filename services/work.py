@@ -72,7 +72,7 @@ class _State:
 
     def measure_and_advise(self) -> Recommendation:
         """Probe as the options say, then answer."""
-        options, workload = self.run.options, self.run.workload
+        options = self.run.options
         attached = probes.devices()
         known = probes.installed_runtimes(self.here.settings.interpreters)
         self.here.store.save_facts(self.run.id, attached, versions_of(known))
@@ -84,10 +84,6 @@ class _State:
                 self._settle(reporter, attached, installed, known)
         reporter.at("advising")
         recommendation = self._advise(attached, known)
-        if not workload.blocks:
-            raise TandemError(
-                one_line(f"got workload {workload.name!r} without blocks; expected at least one; describe its model")
-            )
         reporter.at("finished")
         return recommendation
 

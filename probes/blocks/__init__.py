@@ -10,10 +10,10 @@ A module that lacks one of these stops the start with its name.
 """
 
 from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
+
+from probes.scan import scan
 
 Sizes = dict[str, Any]
 NEEDED = ("layers", "inputs", "forward", "small", "chains", "ENDS_IN_LOSS", "first")
@@ -26,11 +26,4 @@ def block_modules() -> dict[str, ModuleType]:
     Raises:
         ImportError: a file of the folder lacks part of the interface; the message names both.
     """
-    found: dict[str, ModuleType] = {}
-    for entry in iter_modules(__path__):
-        module = import_module(f"{__name__}.{entry.name}")
-        lacking = [name for name in NEEDED if not hasattr(module, name)]
-        if lacking:
-            raise ImportError(f"got block file {entry.name} without {', '.join(lacking)}; expected all of {', '.join(NEEDED)}")
-        found[entry.name] = module
-    return found
+    return scan(__name__, __path__, NEEDED)

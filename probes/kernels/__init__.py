@@ -7,9 +7,9 @@ Same interface as a block (`probes.blocks`), and besides:
 """
 
 from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
 from types import ModuleType
+
+from probes.scan import scan
 
 NEEDED = (
     "layers",
@@ -35,11 +35,4 @@ def kernel_modules() -> dict[str, ModuleType]:
     Raises:
         ImportError: a file of the folder lacks part of the interface; the message names both.
     """
-    found: dict[str, ModuleType] = {}
-    for entry in iter_modules(__path__):
-        module = import_module(f"{__name__}.{entry.name}")
-        lacking = [name for name in NEEDED if not hasattr(module, name)]
-        if lacking:
-            raise ImportError(f"got kernel file {entry.name} without {', '.join(lacking)}; expected all of {', '.join(NEEDED)}")
-        found[entry.name] = module
-    return found
+    return scan(__name__, __path__, NEEDED)
