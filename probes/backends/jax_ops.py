@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from probes.backends.operators import Operators
 from probes.layers import Layer
 
 _IMAGE = ("NHWC", "HWIO", "NHWC")
@@ -16,7 +17,7 @@ class Bound(NamedTuple):
     running: Any
 
 
-class JaxOps:
+class JaxOps(Operators):
     """One use of one copy; `updated` collects new running statistics while tracing."""
 
     def __init__(self, training: bool) -> None:
@@ -76,12 +77,6 @@ class JaxOps:
 
     def embedding(self, b: Bound, tokens: Any) -> Any:
         return self.np.take(b.w["table"], tokens, axis=0)
-
-    def add(self, a: Any, b: Any) -> Any:
-        return a + b
-
-    def multiply(self, a: Any, b: Any) -> Any:
-        return a * b
 
     def activation(self, name: str, x: Any) -> Any:
         match name:
@@ -200,9 +195,3 @@ class JaxOps:
 
     def scaled_matmul(self, x: Any, w: Any, scale: float) -> Any:
         return (x @ w) * scale
-
-    def scaled_sum(self, a: Any, b: Any, scale: float) -> Any:
-        return a + scale * b
-
-    def scaled(self, a: Any, scale: float) -> Any:
-        return a * scale

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from probes.backends.operators import Operators
 
-class KerasOps:
+
+class KerasOps(Operators):
     """One call of one copy."""
 
     def __init__(self, keras: Any, training: bool) -> None:
@@ -19,12 +21,6 @@ class KerasOps:
 
     def batch_norm(self, layer: Any, x: Any) -> Any:
         return layer(x, training=self.training)
-
-    def add(self, a: Any, b: Any) -> Any:
-        return a + b
-
-    def multiply(self, a: Any, b: Any) -> Any:
-        return a * b
 
     def activation(self, name: str, x: Any) -> Any:
         activations = self.keras.activations
@@ -109,9 +105,3 @@ class KerasOps:
 
     def scaled_matmul(self, x: Any, w: Any, scale: float) -> Any:
         return self.ops.matmul(x, w) * scale
-
-    def scaled_sum(self, a: Any, b: Any, scale: float) -> Any:
-        return a + scale * b
-
-    def scaled(self, a: Any, scale: float) -> Any:
-        return a * scale

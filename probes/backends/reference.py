@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from probes.backends.operators import Operators
 from probes.case import Case, Materials, cotangent, direction, materials
 from probes.layers import Layer
 
@@ -54,7 +55,7 @@ def _softmax(x: Any) -> Any:
     return e / e.sum(-1, keepdims=True)
 
 
-class ReferenceOps:
+class ReferenceOps(Operators):
     """Operations over (Layer, arrays) pairs."""
 
     def __init__(self, training: bool) -> None:
@@ -99,12 +100,6 @@ class ReferenceOps:
 
     def embedding(self, bound: tuple[Layer, Any], tokens: Any) -> Any:
         return bound[1]["table"][tokens]
-
-    def add(self, a: Any, b: Any) -> Any:
-        return a + b
-
-    def multiply(self, a: Any, b: Any) -> Any:
-        return a * b
 
     def activation(self, name: str, x: Any) -> Any:
         match name:
@@ -209,12 +204,6 @@ class ReferenceOps:
 
     def scaled_matmul(self, x: Any, w: Any, scale: float) -> Any:
         return x @ w * scale
-
-    def scaled_sum(self, a: Any, b: Any, scale: float) -> Any:
-        return a + scale * b
-
-    def scaled(self, a: Any, scale: float) -> Any:
-        return a * scale
 
 
 def _rotate(x: Any, start: int) -> Any:

@@ -3,6 +3,7 @@
 from math import sqrt
 from typing import Any, NamedTuple
 
+from probes.backends.operators import Operators
 from probes.layers import Layer
 
 
@@ -14,7 +15,7 @@ class Bound(NamedTuple):
     running: Any
 
 
-class TensorflowOps:
+class TensorflowOps(Operators):
     """One use of one copy."""
 
     def __init__(self, training: bool) -> None:
@@ -78,12 +79,6 @@ class TensorflowOps:
 
     def embedding(self, b: Bound, tokens: Any) -> Any:
         return self.tf.nn.embedding_lookup(b.w["table"], tokens)
-
-    def add(self, a: Any, b: Any) -> Any:
-        return a + b
-
-    def multiply(self, a: Any, b: Any) -> Any:
-        return a * b
 
     def activation(self, name: str, x: Any) -> Any:
         nn = self.tf.nn
@@ -219,9 +214,3 @@ class TensorflowOps:
 
     def scaled_matmul(self, x: Any, w: Any, scale: float) -> Any:
         return self.tf.matmul(x, w) * scale
-
-    def scaled_sum(self, a: Any, b: Any, scale: float) -> Any:
-        return a + scale * b
-
-    def scaled(self, a: Any, scale: float) -> Any:
-        return a * scale

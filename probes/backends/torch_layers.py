@@ -3,6 +3,7 @@
 from math import sqrt
 from typing import Any
 
+from probes.backends.operators import Operators
 from probes.case import Case, Materials
 from probes.layers import Layer
 
@@ -184,7 +185,7 @@ def _attention_class(o: dict[str, Any]) -> type:
     return Attention
 
 
-class TorchOps:
+class TorchOps(Operators):
     """The operations that blocks are written in, over torch modules."""
 
     def __init__(self, training: bool) -> None:
@@ -197,12 +198,6 @@ class TorchOps:
         return layer(x)
 
     norm = conv = batch_norm = up_conv = embedding = dense
-
-    def add(self, a: Any, b: Any) -> Any:
-        return a + b
-
-    def multiply(self, a: Any, b: Any) -> Any:
-        return a * b
 
     def activation(self, name: str, x: Any) -> Any:
         match name:
@@ -301,6 +296,3 @@ class TorchOps:
 
     def scaled_sum(self, a: Any, b: Any, scale: float) -> Any:
         return self.torch.add(a, b, alpha=scale)
-
-    def scaled(self, a: Any, scale: float) -> Any:
-        return a * scale

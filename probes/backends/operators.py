@@ -1,0 +1,19 @@
+"""What every framework spells alike: arithmetic through Python's own operators."""
+
+from typing import Any
+
+
+class Operators:
+    """Sums, products and scales of arrays of whichever framework."""
+
+    def add(self, a: Any, b: Any) -> Any:
+        return a + b
+
+    def multiply(self, a: Any, b: Any) -> Any:
+        return a * b
+
+    def scaled(self, a: Any, scale: float) -> Any:
+        return a * scale
+
+    def scaled_sum(self, a: Any, b: Any, scale: float) -> Any:
+        return a + scale * b
