@@ -5,6 +5,7 @@ That is why an answer can be recomputed, compared and tested, and why it is the 
 """
 
 from advisor.answer import advise
+from advisor.memory import one_chip_parts
 from advisor.question import Facts, Question
 
-__all__ = ["Facts", "Question", "advise"]
+__all__ = ["Facts", "Question", "advise", "one_chip_parts"]

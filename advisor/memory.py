@@ -12,6 +12,7 @@ from core.quantity import Quantity, log_normal
 from core.workload import OPTIMIZER_STATES, Block, Workload
 
 Part = tuple[str, float]
+RESERVE = "runtime reserve"
 COUNTED = ("weights", "gradients", "optimizer states", "fp32 master weights", "key-value cache")
 """Parts that follow from sizes alone; the others are estimates."""
 
@@ -80,9 +81,14 @@ def memory_parts(model: ModelBytes, layout: Layout, kind: str) -> tuple[Part, ..
         *held,
         ("gathered layers", 2.0 * model.largest_layer if layout.shards > 1 else 0.0),
         ("workspace", model.workspace * layout.batch_share),
-        ("runtime reserve", CHIP_HABITS[kind].reserve_bytes),
+        (RESERVE, CHIP_HABITS[kind].reserve_bytes),
     )
     return tuple(part for part in parts if part[1] > 0)
+
+
+def one_chip_parts(workload: Workload) -> tuple[Part, ...]:
+    """Return (name, bytes) of what a chip that holds the whole job needs, without the reserve that a runtime keeps."""
+    return tuple(part for part in memory_parts(model_bytes(workload), Layout(), "other") if part[0] != RESERVE)
 
 
 def _training_parts(model: ModelBytes, layout: Layout) -> tuple[Part, ...]:

@@ -29,5 +29,7 @@ def inspect(workload: str, *, as_json: bool) -> None:
         (one.name, one.kind, str(one.repeats), fmt.count(one.parameter_count), fmt.count(one.flop_forward, "FLOP"),
          fmt.count(one.flop_backward, "FLOP"), fmt.memory(one.activation_bytes)) for one in job.blocks
     ], right=(2, 3, 4, 5, 6))
+    parts = ", ".join(f"{name} {fmt.memory(size)}" for name, size in described.memory)
+    write(f"\nMemory of a chip that holds it all: {fmt.memory(sum(size for _, size in described.memory))} ({parts})")
     if job.assumptions:
         write("\nAssumed: " + "; ".join(job.assumptions) + ".")

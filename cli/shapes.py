@@ -134,7 +134,11 @@ def inspection(value: Workload, described: Description) -> Plain:
         "flop_forward": described.flop_forward, "flop_backward": described.flop_backward,
         "blocks": [block(one) for one in value.blocks],
         "operations": dict(described.operations),
-        "memory": {"saved_activation_bytes": described.activation_bytes},
+        "memory": {
+            "saved_activation_bytes": described.activation_bytes,
+            "one_chip_bytes": sum(size for _, size in described.memory),
+            "parts": dict(described.memory),
+        },
         "findings": [],
         "assumptions": list(value.assumptions),
     }

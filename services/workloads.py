@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import catalog
 import intake
+from advisor import one_chip_parts
 from core.errors import BadInput
 from core.workload import OBJECTIVES, OPTIMIZERS, TASKS, Workload
 
@@ -34,6 +35,7 @@ class Description:
     flop_per_step: int
     activation_bytes: int
     operations: tuple[tuple[str, int], ...]
+    memory: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def _opened(understood: intake.Understood) -> Understood:
 
 
 def describe(workload: Workload) -> Description:
-    """Return what a workload amounts to, with its FLOPs by kind of operation, largest first."""
+    """Return what a workload amounts to: FLOPs by kind of operation, largest first, and memory of one chip that holds it all."""
     by_kind: dict[str, int] = {}
     for block in workload.blocks:
         for op in block.ops_forward + (block.ops_backward if workload.trains else ()):
@@ -115,6 +117,7 @@ def describe(workload: Workload) -> Description:
         workload.flop_per_step,
         workload.activation_bytes,
         operations,
+        one_chip_parts(workload),
     )
 
 

@@ -84,6 +84,8 @@ def test_a_workload_comes_from_a_file_or_from_standard_input(home: Path, tmp_pat
     assert said["parameter_count"] == 33 * 64 + 65 * 8
     assert {"flop_forward", "flop_backward", "blocks", "operations", "memory", "findings"} <= set(said)
     assert sum(block["flop_forward"] * block["repeats"] for block in said["blocks"]) == said["flop_forward"]
+    assert said["memory"]["parts"]["weights"] == 4 * said["parameter_count"]
+    assert said["memory"]["one_chip_bytes"] == sum(said["memory"]["parts"].values())
 
 
 def test_devices_and_runtimes_are_told_as_documents_and_as_tables(home: Path) -> None:
