@@ -38,7 +38,8 @@ def measuring() -> None:
     """Say how time is taken."""
     st.subheader("How it is measured", anchor=False)
     st.markdown(
-        "- A workload is cut into its layers; each different layer is timed once in each framework, in its own shape and type.\n"
+        "- A workload is cut into its layers. Each framework runs the model with every different layer once, in its own shape "
+        "and type; layers that repeat are also timed one and three deep, which tells what each further one adds.\n"
         "- Each framework runs in a process of its own. Its results must agree with the others before anything is timed.\n"
         "- Compiling and warming up are timed apart. Raw samples are kept; medians and spreads are computed from them.\n"
         "- A result above 105 % of the device's peak, or too noisy to use, is kept, marked as doubted, and not used.\n"

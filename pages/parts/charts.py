@@ -6,13 +6,17 @@ from typing import Any
 import streamlit as st
 
 from core.run import Run
+from pages.parts import picks
 from pages.parts.text import plain
 from reports import charts
+from reports.charts.frame import PICKED
 from reports.describe import describe
 
 
 def chart(run: Run, name: str) -> None:
     """Draw one chart of a finished run; its specification carries a description for people who cannot see it.
+
+    Where rows can be picked, the picked ones are outlined, and a click picks.
 
     Args:
         run: a run that has ended, or an answer that was not stored.
@@ -24,7 +28,13 @@ def chart(run: Run, name: str) -> None:
     if spec is None:
         st.caption(plain(description, 600))
     else:
-        st.vega_lite_chart(spec=spec, theme=None, width="stretch", key=f"chart:{name}")  # pyright: ignore[reportUnknownMemberType]
+        key = f"chart:{name}"
+        pickable = any(one["name"] == PICKED for one in spec.get("params", ()))
+        on_select = picks.from_chart(key) if pickable else "ignore"
+        shown = picks.outlined(spec, picks.picked(run)) if pickable else spec
+        st.vega_lite_chart(  # pyright: ignore[reportUnknownMemberType]
+            spec=shown, theme=None, width="stretch", key=key, on_select=on_select
+        )
 
 
 @st.cache_data(max_entries=256, show_spinner=False)

@@ -13,9 +13,11 @@ from core.workload import TASKS
 from pages.parts import link
 from pages.parts.actions import again, confirm_delete
 from pages.parts.text import STATE_WORDS, age, plain
+from reports.compare import LEAST_RUNS, MOST_RUNS
 from services import runs
 
 ROWS_A_PAGE = 15
+TICKED = "tick"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +90,10 @@ def found(wanted: Wanted) -> tuple[int, tuple[RunSummary, ...]]:
 def listing(rows: Sequence[RunSummary]) -> None:
     """Draw one line for each run: name and note, state, best, step time, age, and what can be done."""
     now = datetime.now(UTC)
+    ticked = st.query_params.get_all(TICKED)
+    _comparing(ticked)
     for row in rows:
-        _line(row, now)
+        _line(row, now, row.id in ticked)
 
 
 def pages(wanted: Wanted, total: int) -> None:
@@ -118,11 +122,42 @@ def nothing_yet() -> None:
     st.code("./tandem advise gpt2-small:infer --probe quick", language="bash")
 
 
-def _line(row: RunSummary, now: datetime) -> None:
+def _comparing(ticked: Sequence[str]) -> None:
+    """Draw the way to the comparison once a run is ticked; ticks of other pages of the list count too."""
+    if not ticked:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        few, many = len(ticked) < LEAST_RUNS, len(ticked) > MOST_RUNS
+        label = f"Compare {len(ticked)} runs" if not few else "Tick another run to compare"
+        if many:
+            label = f"{len(ticked)} ticked; at most {MOST_RUNS} can be compared"
+        if few or many:
+            st.caption(label, width="content")
+        else:
+            st.page_link(
+                "pages/compare.py", label=label, icon=":material/compare:", query_params=[("id", one) for one in ticked]
+            )
+        st.button("Untick all", type="tertiary", on_click=link.put, args=(TICKED, None))
+
+
+def _tick(run_id: str) -> None:
+    """Write one tick into the address, after those that are there: the first ticked is the base."""
+    others = [one for one in st.query_params.get_all(TICKED) if one != run_id]
+    link.put(TICKED, [*others, run_id] if st.session_state[f"tick:{run_id}"] else others)
+
+
+def _line(row: RunSummary, now: datetime, ticked: bool) -> None:
     word, icon, color = STATE_WORDS[row.state]
     step = "" if row.step_time_s is None else f" · {write.seconds(row.step_time_s)} a step"
     seconds = (now - datetime.fromisoformat(row.created_at)).total_seconds()
     with st.container(border=True, horizontal=True, vertical_alignment="center", gap="small"):
+        st.checkbox(
+            f"Compare {plain(row.name or row.id, 60)}",
+            key=link.follow(f"tick:{row.id}", ticked),
+            label_visibility="collapsed",
+            on_change=_tick,
+            args=(row.id,),
+        )
         with st.container(gap=None, width=380):
             st.page_link("pages/run.py", label=f"**{plain(row.name or row.id, 60)}**", query_params={"id": row.id})
             st.caption(plain(" · ".join(filter(None, (row.task, row.owner, row.note))), 90))

@@ -15,6 +15,7 @@ from core.probe import Measurement, Outcome
 from core.run import Run
 from core.statistics import iqr
 from core.workload import Workload
+from pages.parts import picks
 from pages.parts.text import tier_label
 from reports import facts, view
 
@@ -40,6 +41,8 @@ def small_table(columns: Mapping[str, object], heads: bool = True) -> None:
 def candidates_table(run: Run) -> None:
     """Draw all feasible candidates, best first, the chosen one marked; those that lack a step time come last."""
     config, amount = st.column_config, view.amount_text(run.workload)
+    labels = picks.labels_of(run)
+    key = picks.follow_rows("candidates", labels, picks.checked(run))
     prices = [_hourly(estimate.candidate.pools) for estimate in _estimates(run)]
     rows = [_candidate(row, price) for row, price in zip(view.candidate_rows(run), prices, strict=True)]
     _table(
@@ -62,6 +65,8 @@ def candidates_table(run: Run) -> None:
             "compile": config.NumberColumn("Compile (s)", format="%.3g"),
             "missing": config.TextColumn("Missing"),
         },
+        key=key,
+        on_select=picks.from_rows(key, labels),
     )
 
 
@@ -274,7 +279,7 @@ def outcomes_table(outcomes: Sequence[Outcome], height: int | None = None) -> No
     )
 
 
-def _table(rows: Sequence[dict[str, Any]], alt: str, columns: Columns, height: int | None = None) -> None:
+def _table(rows: Sequence[dict[str, Any]], alt: str, columns: Columns, height: int | None = None, **more: Any) -> None:
     if not rows:
         st.caption("Nothing to list.")
         return
@@ -282,7 +287,7 @@ def _table(rows: Sequence[dict[str, Any]], alt: str, columns: Columns, height: i
     data = {name: [row.get(name) for row in rows] for name in filled}
     fitting = ROW_PX * (min(len(rows), ROWS_SHOWN) + 1) + 3
     st.dataframe(  # pyright: ignore[reportUnknownMemberType]
-        data, column_config=filled, hide_index=True, placeholder=write.MISSING, alt=alt, height=height or fitting
+        data, column_config=filled, hide_index=True, placeholder=write.MISSING, alt=alt, height=height or fitting, **more
     )
 
 

@@ -17,6 +17,7 @@ from reports.charts.frame import (
     log_ticks,
     row_axis,
     row_names,
+    row_picks,
     tooltips,
 )
 from reports.describe import describe
@@ -48,7 +49,7 @@ def candidates(recommendation: Recommendation | None, theme: str = "light", limi
         title="step time, logarithmic", values=log_ticks(low, high), labelExpr=SECONDS_LABEL, grid=True, labelOverlap="greedy"
     )
     scale = alt.Scale(type="log", domain=[low, high], nice=False)
-    layers = [_chosen(look), *_marks(shown, look, axis, scale), *row_names(look)]
+    layers = [_chosen(look), *_marks(shown, look, axis, scale), *row_names(look), *row_picks(look, _tooltip())]
     hidden = len(every) - len(shown)
     subtitle = "points with 80 % bands, best first; overlapping bands are too close to call" + (
         f"; {hidden} more are not drawn" if hidden else ""
@@ -92,19 +93,22 @@ def _chosen(theme: Theme) -> alt.Chart:
     return band.transform_filter(alt.datum.strong)
 
 
+def _tooltip() -> list[alt.Tooltip]:
+    return tooltips(("candidate", "candidate"), ("value", "step time"), ("band", "80 % band"), ("tier", "tier"))
+
+
 def _marks(rows: list[Row], theme: Theme, axis: alt.Axis, scale: alt.Scale) -> list[alt.Chart]:
     present = [tier for tier in TIERS if any(row["tier"] == tier for row in rows)]
     colours = alt.Scale(domain=present, range=[theme.tier(tier) for tier in present])
     shapes = alt.Scale(domain=present, range=[TIER_LOOKS[tier].shape for tier in present])
     key = legend("where the number comes from", 5, 3)
-    tooltip = tooltips(("candidate", "candidate"), ("value", "step time"), ("band", "80 % band"), ("tier", "tier"))
     y = alt.Y(**row_axis()).bandPosition(MARK_AT)
     x = alt.X("mid", type="quantitative", axis=axis, scale=scale)
     low = alt.X("low", type="quantitative", axis=axis, scale=scale)
     bands = (
         alt.Chart()
         .mark_rule(strokeWidth=7, strokeCap="round", opacity=0.32)
-        .encode(x=low, x2="high", y=y, color=alt.Color("tier", type="nominal", scale=colours, legend=key), tooltip=tooltip)
+        .encode(x=low, x2="high", y=y, color=alt.Color("tier", type="nominal", scale=colours, legend=key))
     )
     points = (
         alt.Chart()
@@ -112,7 +116,6 @@ def _marks(rows: list[Row], theme: Theme, axis: alt.Axis, scale: alt.Scale) -> l
         .encode(
             x=x,
             y=y,
-            tooltip=tooltip,
             color=alt.Color("tier", type="nominal", scale=colours, legend=key),
             shape=alt.Shape("tier", type="nominal", scale=shapes, legend=key),
         )

@@ -14,6 +14,7 @@ NAME_AT, MARK_AT = 0.24, 0.68
 BAR_HEIGHT, BAR_DOWN = 13, 8
 """Pixels: of a bar, and how far under the middle of its row it is drawn (bars heed no position in the band)."""
 MARK_WIDTH = 17
+PICKED = "picked"
 SECONDS_LABEL = (
     "datum.value == 0 ? '0' : datum.value >= 1 ? format(datum.value, ',.3~f') + ' s'"
     " : datum.value >= 1e-3 ? format(datum.value * 1e3, '.3~f') + ' ms'"
@@ -56,6 +57,24 @@ def row_names(theme: Theme, indent: int = MARK_WIDTH) -> list[alt.Chart]:
             )
             layers.append(text.encode(x=alt.value(at), y=y, text=alt.Text(field, type="nominal")).transform_filter(wanted))
     return layers
+
+
+def row_picks(theme: Theme, tooltip: list[alt.Tooltip]) -> list[alt.Chart]:
+    """Return layers by which a row is picked: an outline around picked ones, and on top an unseen area that can be clicked.
+
+    The parameter is called `PICKED` and holds candidates; a page may give it a value, which outlines the same rows.
+
+    Args:
+        tooltip: of the row, since the area lies over the marks.
+    """
+    picked = alt.selection_point(name=PICKED, fields=["candidate"], empty=False)
+    left, right, y = alt.value(-4), alt.value("width"), alt.Y(**row_axis())
+    outline = alt.Chart().mark_rect(filled=False, stroke=theme.primary, strokeWidth=2, cornerRadius=4, aria=False)
+    area = alt.Chart().mark_rect(opacity=0, cursor="pointer", aria=False)
+    return [
+        outline.encode(x=left, x2=right, y=y).transform_filter(picked),
+        area.encode(x=left, x2=right, y=y, tooltip=tooltip).add_params(picked),
+    ]
 
 
 def legend(title: str, wide: int = 2, narrow: int = 1) -> alt.Legend:

@@ -1,11 +1,13 @@
 """The page of one run."""
 
+import json
 import re
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.parts.text import plain
+from reports.charts.frame import PICKED
 from services import runs
 from tests.app.conftest import Keeper, Opener, as_markdown, words_of
 from tests.samples.parts import HOSTILE_NAME
@@ -104,3 +106,23 @@ def test_a_note_is_kept_and_shown_as_text(keep: Keeper, open_page: Opener) -> No
     next(button for button in page.button if button.label == "Save").click().run()
     assert runs.open_run(run.id).note == "# *seen* by $me$"
     assert "# *seen* by $me$" in [element.value for element in page.text]
+
+
+def test_candidates_that_the_link_picks_are_ticked_in_the_table_and_outlined_in_the_chart(
+    keep: Keeper, open_page: Opener
+) -> None:
+    run = keep(sample_run())
+    assert run.recommendation is not None
+    labels = [estimate.candidate.label for estimate in run.recommendation.ranked]
+    page = open_page("run", id=run.id, show="Candidates", pick=labels[1:3])
+    assert _has_no_fault(page)
+    assert page.session_state["candidates"]["selection"]["rows"] == [1, 2]
+    spec = json.loads(page.get("vega_lite_chart")[0].proto.spec)
+    (picked,) = [one for one in spec["params"] if one["name"] == PICKED]
+    assert picked["value"] == [{"candidate": label} for label in labels[1:3]]
+
+
+def test_a_picked_candidate_that_does_not_exist_is_named_once(keep: Keeper, open_page: Opener) -> None:
+    page = open_page("run", id=keep(sample_run()).id, show="Candidates", pick=["mxnet on the moon"])
+    assert not page.exception
+    assert [plain("mxnet on the moon") in warning.value for warning in page.warning] == [True]
