@@ -9,6 +9,7 @@ from advisor.charges import cost_of, energy_of, throughput_of
 from advisor.communication import all_reduce_s, exposed_s, fabric_of
 from advisor.kernels import Peaks, Split, peaks_of, roofline_split
 from advisor.memory import Layout, memory_of, memory_parts, model_bytes
+from advisor.reduced import Reduced, Timed, prevails, reduced_of, whole_times
 from advisor.work import BlockWork, work_of
 from core.advice import Candidate, Estimate, Gap, Plan, Share
 from core.device import Accelerator, Device, Pool
@@ -77,14 +78,18 @@ def read_place(place: Place) -> Reading:
     whole = place.answered.latest_failure()
     divides = workload.batch % place.pool.count == 0
     times = tuple((block, _time(place, block, peaks)) for block in workload.blocks)
-    missing = [phrase for _, time in times for phrase in time.missing]
-    gaps = tuple(time.gap for _, time in times if time.gap is not None)
+    found = reduced_of(workload, place.runtime.id, device.id, place.local_batch, place.answered, place.best)
+    reduced = found if found and prevails(found, times) else None
+    told = [found.time] if found and found.asked else []
+    told += [time for block, time in times if reduced is None or block.repeats > 1]
+    missing = [phrase for time in told for phrase in time.missing]
+    gaps = tuple(time.gap for time in told if time.gap is not None)
     if whole is not None and not place.answered.exact:
         missing = [f"{place.runtime.id} failed at {whole.stage}: {whole.error}"]
     if not divides:
         missing.append(f"a batch of {workload.batch} does not divide over {place.pool.count} chips")
-    shares = None if not divides else _shares(place, times, peaks, missing)
-    return Reading(_estimate(place, times, shares, tuple(dict.fromkeys(missing))), gaps)
+    shares = None if not divides else _shares(place, times, reduced, peaks, missing)
+    return Reading(_estimate(place, times, reduced, shares, tuple(dict.fromkeys(missing))), gaps)
 
 
 def _time(place: Place, block: Block, peaks: Peaks | None) -> BlockTime:
@@ -93,20 +98,24 @@ def _time(place: Place, block: Block, peaks: Peaks | None) -> BlockTime:
 
 
 def _shares(
-    place: Place, times: tuple[tuple[Block, BlockTime], ...], peaks: Peaks | None, missing: list[str]
+    place: Place, times: tuple[Timed, ...], reduced: Reduced | None, peaks: Peaks | None, missing: list[str]
 ) -> tuple[Share, ...] | None:
     """Return the slices of the step, or None when a block is not known; what is left out is added to `missing`."""
     workload = place.workload
-    if any(time.seconds is None for _, time in times):
+    work = {found.name: found for found in work_of(workload, 1 / place.pool.count)}
+    known = peaks or place.best
+    if reduced is not None:
+        parts = whole_times(reduced, times, work, known, not place.eager)
+    elif all(time.seconds is not None for _, time in times):
+        parts = tuple(_repeated(block, time) for block, time in times)
+    else:
         return None
-    share = 1 / place.pool.count
-    work = {found.name: found for found in work_of(workload, share)}
-    slices: list[Share] = []
-    for block, time in times:
-        if time.seconds is not None:
-            note = (f"{block.repeats} x {block.name}",) if block.repeats > 1 else ()
-            whole = time.seconds.scaled(float(block.repeats), *note)
-            slices.extend(_split_block(block.name, whole, work[block.name], peaks or place.best, not place.eager))
+    slices = [
+        share
+        for (block, _), wholes in zip(times, parts, strict=True)
+        for whole in wholes
+        for share in _split_block(block.name, whole, work[block.name], known, not place.eager)
+    ]
     if workload.ops:
         rest = _other_operations(work["other operations"], peaks, not place.eager)
         if rest is None:
@@ -123,6 +132,13 @@ def _shares(
         missing.append(communication)
         return None
     return (*slices, *communication)
+
+
+def _repeated(block: Block, time: BlockTime) -> tuple[Quantity, ...]:
+    """Return the time of all repeats of a block."""
+    assert time.seconds is not None
+    note = (f"{block.repeats} x {block.name}",) if block.repeats > 1 else ()
+    return (time.seconds.scaled(float(block.repeats), *note),)
 
 
 def _split_block(name: str, whole: Quantity, work: BlockWork, peaks: Peaks | None, fused: bool) -> tuple[Share, ...]:
@@ -179,26 +195,34 @@ def _step(place: Place, shares: tuple[Share, ...]) -> Quantity:
     return log_normal(summed.mid, (summed.sigma**2 + further**2) ** 0.5, summed.tier, *summed.evidence)
 
 
-def _compile(place: Place, times: tuple[tuple[Block, BlockTime], ...]) -> Quantity | None:
+def _compile(place: Place, times: tuple[Timed, ...], reduced: Reduced | None) -> Quantity | None:
     """Return the compile time of the whole model: compilers here unroll, so each repeat is compiled again."""
     if place.eager:
         return exact(0.0, "measured", "nothing is compiled")
-    if any(time.compile_s is None for _, time in times) or not times:
+    parts = [(time, block.repeats**BELIEFS.compile_growth) for block, time in times]
+    how = "compile time of each block x its repeats"
+    if reduced is not None:
+        parts = [(time, copies - 1) for time, copies in parts if copies > 1] + [(reduced.time, 1.0)]
+        how = "compile time of each block once, and of each further layer"
+    if any(time.compile_s is None for time, _ in parts) or not parts:
         return None
-    seconds = sum((time.compile_s or 0.0) * block.repeats**BELIEFS.compile_growth for block, time in times)
-    exactly = all(time.seconds is not None and time.seconds.tier == "measured" for _, time in times)
-    tier = "interpolated" if exactly else "transferred"
-    return log_normal(seconds, BELIEFS.compile_sigma, tier, "compile time of each block x its repeats")
+    seconds = sum((time.compile_s or 0.0) * copies for time, copies in parts)
+    exactly = all(time.seconds is not None and time.seconds.tier == "measured" for time, _ in parts)
+    return log_normal(seconds, BELIEFS.compile_sigma, "interpolated" if exactly else "transferred", how)
 
 
 def _estimate(
-    place: Place, times: tuple[tuple[Block, BlockTime], ...], shares: tuple[Share, ...] | None, missing: tuple[str, ...]
+    place: Place,
+    times: tuple[Timed, ...],
+    reduced: Reduced | None,
+    shares: tuple[Share, ...] | None,
+    missing: tuple[str, ...],
 ) -> Estimate:
     workload, pool, device = place.workload, place.pool, place.device
     parts = memory_parts(model_bytes(workload), Layout(batch_share=1 / pool.count), device.kind)
     memory = memory_of(parts)
     step = _step(place, shares) if shares else None
-    compile_s = _compile(place, times)
+    compile_s = _compile(place, times, reduced)
     if compile_s is None:
         missing = (*missing, f"compile time of {place.runtime.id} on {device.id}: not measured")
     lower_s, upper_s = _bounds(place)

@@ -37,12 +37,14 @@ class BlockTime:
     gap: Gap | None = None
 
 
-def probe_of(block: Block, workload: Workload, runtime: str, device: str, batch: int) -> Probe:
+def probe_of(
+    block: Block, workload: Workload, runtime: str, device: str, batch: int, family: str = "block"
+) -> Probe:
     """Return the probe that measures a block as this workload runs it, with a batch of its own."""
     trains = workload.trains
     sizes = tuple((name, batch if name == "batch" else size) for name, size in block.sizes)
     return Probe(
-        block.kind, "block", sizes, workload.dtype, runtime, device,
+        block.kind, family, sizes, workload.dtype, runtime, device,
         mode="train" if trains else "forward", optimizer=workload.optimizer if trains else "none",
     )
 
@@ -89,7 +91,8 @@ def time_of_block(
 
 def _measured(block: Block, answer: Answer) -> Quantity:
     evidence = f"{block.name}: {answer.evidence}"
-    alone = BELIEFS.alone_sigma if answer.measurement.method == "difference" else 0.0
+    probe = answer.measurement.probe
+    alone = BELIEFS.alone_sigma if answer.measurement.method == "difference" and probe.family == "block" else 0.0
     disturbed = any(warning.startswith("contended") for warning in answer.measurement.warnings)
     contended = BELIEFS.contended_sigma if disturbed else 0.0
     sigma = hypot(BELIEFS.sigma("measured"), alone, contended, answer.error)

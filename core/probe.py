@@ -52,8 +52,8 @@ class Probe:
     """One thing to measure in one runtime on one device.
 
     Args:
-        subject: kind of a block (`transformer_layer`) or name of a kernel (`matmul_chain`).
-        family: `block` or `kernel`.
+        subject: kind of a block (`transformer_layer`), name of a kernel (`matmul_chain`) or `core.reduced.REDUCED_MODEL`.
+        family: `block`, `kernel` or `model`.
         sizes: by name, sorted.
         dtype: compute dtype.
         runtime: a runtime id.

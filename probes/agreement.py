@@ -20,6 +20,12 @@ class Agreement:
     gradient_error: float | None
 
 
+def worst(found: list[Agreement]) -> Agreement:
+    """Return the largest errors of several comparisons, at least one."""
+    gradients = [one.gradient_error for one in found if one.gradient_error is not None]
+    return Agreement(max(one.output_error for one in found), max(gradients, default=None))
+
+
 def check(backend: Any, case: Case) -> Agreement:
     """Compare a runtime with the reference.
 

@@ -5,10 +5,10 @@ Everything random comes from one seed through numpy's PCG64, in a fixed order, s
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
 from probes.blocks import Sizes
+from probes.subjects import Subject
 
 LEARNING_RATE = 1e-6
 """Small enough that weights stay where they are over thousands of timed steps; the arithmetic is the same."""
@@ -19,7 +19,7 @@ class Case:
     """What a program runs.
 
     Args:
-        block: a module of `probes.blocks` or `probes.kernels`; both have the same interface.
+        block: what is run.
         sizes: by name.
         depth: copies in a chain, each with its own weights.
         mode: `forward` or `train`.
@@ -28,7 +28,7 @@ class Case:
         seed: of weights and inputs.
     """
 
-    block: ModuleType
+    block: Subject
     sizes: Sizes
     depth: int
     mode: str

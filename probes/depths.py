@@ -4,6 +4,7 @@ from types import ModuleType
 from typing import Any
 
 from core.probe import Probe
+from probes.subjects import Subject
 
 CHAIN_DEPTHS = (1, 3)
 SINGLE_DEPTHS = (0, 1)
@@ -18,15 +19,15 @@ def chain_fits(parameter_count: int) -> bool:
     return parameter_count * BYTES_PER_WEIGHT * sum(CHAIN_DEPTHS) < MOST_WEIGHT_BYTES
 
 
-def depths_of(module: ModuleType, sizes: dict[str, Any], probe: Probe) -> tuple[int, ...]:
+def depths_of(subject: Subject, sizes: dict[str, Any], probe: Probe) -> tuple[int, ...]:
     """Return the depths whose difference is one copy of the subject.
 
     Args:
-        module: of the block or the kernel.
+        subject: of the probe.
         sizes: by name.
         probe: what is asked.
     """
-    if probe.family == "kernel":
-        return tuple(module.DEPTHS)
-    weights = sum(layer.parameter_count for layer in module.layers(sizes).values())
-    return CHAIN_DEPTHS if module.chains(sizes) and chain_fits(weights) else SINGLE_DEPTHS
+    if isinstance(subject, ModuleType) and probe.family == "kernel":
+        return tuple(subject.DEPTHS)
+    weights = sum(layer.parameter_count for layer in subject.layers(sizes).values())
+    return CHAIN_DEPTHS if subject.chains(sizes) and chain_fits(weights) else SINGLE_DEPTHS

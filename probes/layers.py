@@ -150,6 +150,11 @@ def attention(width: int, heads: int, kv_heads: int, head_width: int, bias: bool
     return Layer("attention", tuple(arrays), options)
 
 
+def strided(side: int, kernel: int, stride: int) -> int:
+    """Return the pixels of one side behind a convolution or a pool that is padded by kernel // 2."""
+    return (side + 2 * (kernel // 2) - kernel) // stride + 1
+
+
 @dataclass(frozen=True, slots=True)
 class Input:
     """One input of a block.

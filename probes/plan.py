@@ -1,18 +1,26 @@
-"""Which probes a workload needs: its own blocks, each once for every runtime, and the frame around a step."""
+"""Which probes a workload needs: the frame around a step, its reduced model, and the blocks that repeat, in every runtime."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from core.device import Device
+from core.ops import DTYPE_BYTES
 from core.probe import Probe, Runtime
+from core.reduced import REDUCED_MODEL, reduced_block
 from core.workload import Block, Size, Workload
 from probes.blocks import block_modules
 from probes.depths import BYTES_PER_WEIGHT, depths_of
 from probes.kernels import kernel_modules
+from probes.reduced import can_be_wired
+from probes.subjects import subject_of
 
 PLAUSIBLE_FLOP_PER_S = 5e10
 """Rate that a probe's length is guessed with before anything was measured on a CPU; only decides when a batch is cut."""
 LONGEST_CALL_S = 4.0
-TRAINED_COPIES = 3
+DRAWN_BYTES = 4
+"""Of one weight as it was drawn, float32, beside what the framework holds."""
+MOST_HELD_SHARE = 0.4
+"""Share of the device's memory that a reduced model may hold; beyond it, its blocks are measured one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +35,11 @@ class Planned:
 
 
 def block_probes(workload: Workload, runtimes: tuple[Runtime, ...], device: Device, tier: str = "quick") -> tuple[Planned, ...]:
-    """Return the probes of one workload on one device: the heaviest subject first, every runtime in turn.
+    """Return the probes of one workload on one device: the frame, the reduced model, then what each further layer adds.
 
-    A block whose call would take longer than four seconds is probed at a smaller batch; the advisor then scales its efficiency.
+    Where the blocks cannot be wired to one model, or would not fit in memory together, every block is probed by itself. What
+    stands for most work comes first, every runtime in turn. A subject whose call would take longer than four seconds is probed at
+    a smaller batch; the advisor then scales its efficiency.
 
     Args:
         workload: with blocks.
@@ -39,49 +49,67 @@ def block_probes(workload: Workload, runtimes: tuple[Runtime, ...], device: Devi
     """
     mode = "train" if workload.trains else "forward"
     optimizer = workload.optimizer if workload.trains else "none"
+
+    def planned(subject: str, family: str, block: Block | None, sizes: tuple[tuple[str, Size], ...]) -> Iterator[Planned]:
+        for runtime in runtimes:
+            probe = Probe(subject, family, sizes, workload.dtype, runtime.id, device.id, mode, optimizer, tier)
+            if block is None:
+                yield Planned(probe, 0, 0)
+                continue
+            used, share = _fitting(block, workload.trains, device, _depths(probe))
+            flop = int(_flop(block, workload.trains) * share)
+            fitted = replace(probe, sizes=used)
+            yield Planned(fitted, flop, 0, held_bytes=_held_bytes(block, fitted, share))
+
+    frame = planned("step_frame", "kernel", None, _sorted(kernel_modules()["step_frame"].quick(device.memory_bytes)[0]))
+    reduced = reduced_block(workload.blocks)
+    whole = list(planned(REDUCED_MODEL, "model", reduced, reduced.sizes)) if reduced and can_be_wired(reduced) else []
+    if any(one.held_bytes > MOST_HELD_SHARE * device.memory_bytes for one in whole):
+        whole = []
+    blocks = [one for block in _subjects(workload, not whole) for one in planned(block.kind, "block", block, block.sizes)]
+    return (*frame, *whole, *blocks)
+
+
+def _subjects(workload: Workload, alone: bool) -> list[Block]:
+    """Return blocks of different shape, what stands for most work first; without `alone` only those that repeat."""
     shapes: dict[tuple[str, tuple[tuple[str, Size], ...]], Block] = {}
     for block in workload.blocks:
-        shapes.setdefault((block.kind, block.sizes), block)
-    planned: list[Planned] = []
-    frame = kernel_modules()["step_frame"].quick(device.memory_bytes)[0]
-    for runtime in runtimes:
-        probe = Probe("step_frame", "kernel", _sorted(frame), workload.dtype, runtime.id, device.id, mode, optimizer, tier)
-        planned.append(Planned(probe, 0, 0))
-    heaviest_first = sorted(shapes.items(), key=lambda item: -_work(workload, item[1]))
-    for (kind, _), block in heaviest_first:
-        if kind not in block_modules():
-            continue
-        sizes, share = _fitting(block, workload.trains, device)
-        flop = int((block.flop_forward + (block.flop_backward if workload.trains else 0)) * share)
-        for runtime in runtimes:
-            probe = Probe(kind, "block", sizes, workload.dtype, runtime.id, device.id, mode, optimizer, tier)
-            planned.append(Planned(probe, flop, 0, held_bytes=_held_bytes(block, probe, share)))
-    return tuple(planned)
+        if block.kind in block_modules() and (alone or block.repeats > 1):
+            shapes.setdefault((block.kind, block.sizes), block)
+    return sorted(shapes.values(), key=lambda block: -_work(workload, block))
+
+
+def _depths(probe: Probe) -> tuple[int, ...]:
+    return depths_of(subject_of(probe), dict(probe.sizes), probe)
 
 
 def _held_bytes(block: Block, probe: Probe, share: float) -> int:
-    """Return about what all programs of one probe hold: weights as drawn and as trained, and saved activations."""
-    copies = sum(depths_of(block_modules()[block.kind], dict(probe.sizes), probe))
-    return int(copies * (block.parameter_count * (BYTES_PER_WEIGHT + 4) + block.activation_bytes * share))
+    """Return about what all programs of one probe hold: weights as drawn and as used, and saved activations."""
+    copies = sum(_depths(probe))
+    per_weight = DRAWN_BYTES + (BYTES_PER_WEIGHT if probe.mode == "train" else DTYPE_BYTES[probe.dtype])
+    return int(copies * (block.parameter_count * per_weight + block.activation_bytes * share))
+
+
+def _flop(block: Block, trains: bool) -> int:
+    return block.flop_forward + (block.flop_backward if trains else 0)
 
 
 def _work(workload: Workload, block: Block) -> int:
     """Return the FLOPs of a step that blocks of this shape stand for: what is measured first when time is short."""
-    flop = block.flop_forward + (block.flop_backward if workload.trains else 0)
-    return flop * sum(other.repeats for other in workload.blocks if (other.kind, other.sizes) == (block.kind, block.sizes))
+    alike = sum(other.repeats for other in workload.blocks if (other.kind, other.sizes) == (block.kind, block.sizes))
+    return _flop(block, workload.trains) * alike
 
 
-def _fitting(block: Block, trains: bool, device: Device) -> tuple[tuple[tuple[str, Size], ...], float]:
-    """Return sizes whose call is short enough, and the share of the batch that they hold."""
+def _fitting(block: Block, trains: bool, device: Device, depths: tuple[int, ...]) -> tuple[tuple[tuple[str, Size], ...], float]:
+    """Return sizes whose deepest call is short enough, and the share of the batch that they hold."""
     batch = block.size("batch")
     assert isinstance(batch, int)
-    flop = block.flop_forward + (block.flop_backward if trains else 0)
+    flop = _flop(block, trains) * max(depths)
     limit = PLAUSIBLE_FLOP_PER_S * LONGEST_CALL_S if device.kind == "cpu" else float("inf")
     smaller = batch
-    while smaller > 1 and TRAINED_COPIES * flop * smaller / batch > limit:
+    while smaller > 1 and flop * smaller / batch > limit:
         smaller = (smaller + 1) // 2
-    sizes = _sorted({**dict(block.sizes), "batch": smaller})
-    return sizes, smaller / batch
+    return _sorted({**dict(block.sizes), "batch": smaller}), smaller / batch
 
 
 def kernel_probes(

@@ -30,8 +30,15 @@ from probes.messages import Broken, Finish, Finished, Open, Prepare, Prepared, R
 from probes.peaks import peak_flop_per_s
 from probes.plan import Planned
 
-ROUNDS = 3
-SAMPLE_S = {("block", "quick"): 1.0, ("block", "full"): 6.0, ("kernel", "quick"): 0.5, ("kernel", "full"): 3.0}
+ROUNDS = 4
+SAMPLE_S = {
+    ("block", "quick"): 1.0,
+    ("block", "full"): 6.0,
+    ("model", "quick"): 2.0,
+    ("model", "full"): 6.0,
+    ("kernel", "quick"): 0.5,
+    ("kernel", "full"): 3.0,
+}
 """Seconds of timed samples for one probe, over all rounds, by its family and tier."""
 PREPARED_AT_ONCE = 2
 """Workers that agree, compile and warm up side by side; compilers use one core, and nothing is timed for advice meanwhile."""

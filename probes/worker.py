@@ -14,9 +14,8 @@ from typing import Any
 from core.errors import one_line
 from core.probe import Probe
 from core.statistics import median
-from probes.agreement import Agreement, check
+from probes.agreement import Agreement, check, worst
 from probes.backends import backend_module
-from probes.blocks import block_modules
 from probes.case import Case
 from probes.depths import depths_of
 from probes.kernels import kernel_modules
@@ -36,6 +35,8 @@ from probes.messages import (
     write,
 )
 from probes.process import die_with_parent, first_to_be_killed, peak_resident_bytes
+from probes.reduced import ReducedModel
+from probes.subjects import Subject, subject_of
 from probes.timer import Stopwatch, sample_in_turn
 
 SMALL_COPIES = 2
@@ -73,16 +74,16 @@ class Worker:
         return Ready(self.backend.versions(), self.backend.describe())
 
     def _prepare(self, probe: Probe) -> Prepared:
-        module = (block_modules() if probe.family == "block" else kernel_modules())[probe.subject]
+        subject = subject_of(probe)
         sizes = dict(probe.sizes)
         spent: list[tuple[str, float]] = []
         self.stage = "agree"
         started = time.perf_counter()
-        self.agreement = self._agree(module, sizes, probe)
+        self.agreement = self._agree(subject, sizes, probe)
         spent.append(("agree", time.perf_counter() - started))
         self.stage = "compile"
         started = time.perf_counter()
-        self.watches = tuple(self._watch(module, sizes, probe, depth) for depth in depths_of(module, sizes, probe))
+        self.watches = tuple(self._watch(subject, sizes, probe, depth) for depth in depths_of(subject, sizes, probe))
         spent.append(("compile", time.perf_counter() - started))
         self.stage = "warm-up"
         started = time.perf_counter()
@@ -91,19 +92,22 @@ class Worker:
         spent.append(("warm-up", time.perf_counter() - started))
         return Prepared(median(self.watches[-1].warm) * 1e-9, tuple(spent))
 
-    def _agree(self, module: Any, sizes: dict[str, Any], probe: Probe) -> Agreement:
-        small = module.small(sizes)
-        key = f"{probe.subject} {sorted(small.items())} {probe.dtype} {probe.mode}"
+    def _agree(self, subject: Subject, sizes: dict[str, Any], probe: Probe) -> Agreement:
+        """Compare a subject with the reference on small sizes, once; a model as a whole if it is small, else part by part."""
+        if isinstance(subject, ReducedModel) and not subject.is_small:
+            return worst([self._agree(part.module, part.sizes, probe) for part in subject.parts])
+        small = subject.small(sizes)
+        key = f"{probe.family} {getattr(subject, '__name__', '')} {sorted(small.items())} {probe.dtype} {probe.mode}"
         if key not in self.agreed:
-            copies = SMALL_COPIES if module.chains(small) else 1
-            case = Case(module, small, copies, probe.mode, probe.optimizer, probe.dtype, probe.seed)
+            copies = SMALL_COPIES if subject.chains(small) else 1
+            case = Case(subject, small, copies, probe.mode, probe.optimizer, probe.dtype, probe.seed)
             self.agreed[key] = check(self.backend, case)
         return self.agreed[key]
 
-    def _watch(self, module: Any, sizes: dict[str, Any], probe: Probe, depth: int) -> Stopwatch:
+    def _watch(self, subject: Subject, sizes: dict[str, Any], probe: Probe, depth: int) -> Stopwatch:
         if depth == 0:
             return self._frame(probe)
-        case = Case(module, sizes, depth, probe.mode, probe.optimizer, probe.dtype, probe.seed)
+        case = Case(subject, sizes, depth, probe.mode, probe.optimizer, probe.dtype, probe.seed)
         watch = Stopwatch(self.backend.block_program(case), depth)
         watch.first_call()
         return watch

@@ -12,6 +12,7 @@ from catalog import accelerator
 from core.device import Device
 from core.errors import NotFound
 from core.probe import Measurement
+from core.reduced import reduced_block
 from core.run import Run
 from core.workload import Block, Workload
 
@@ -92,11 +93,13 @@ def roof_of(run: Run, device: Device) -> Roof:
 
 
 def points_of(run: Run, device: Device) -> tuple[Point, ...]:
-    """Return where each measured block of the workload lies, in each runtime."""
-    blocks = {(block.kind, block.sizes): block for block in run.workload.blocks}
+    """Return where each measured block of the workload lies, and all of them together, in each runtime."""
+    reduced = reduced_block(run.workload.blocks)
+    subjects = (*run.workload.blocks, *((reduced,) if reduced else ()))
+    blocks = {(block.kind, block.sizes): block for block in subjects}
     points: list[Point] = []
     for outcome in run.outcomes:
-        if not isinstance(outcome, Measurement) or outcome.probe.family != "block" or outcome.probe.device != device.id:
+        if not isinstance(outcome, Measurement) or outcome.probe.family == "kernel" or outcome.probe.device != device.id:
             continue
         block = blocks.get((outcome.probe.subject, outcome.probe.sizes))
         traffic = 0 if block is None else _traffic(block, outcome.probe.mode == "train")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 WARM_STEPS = 3
 WARM_S = 0.5
-SAMPLES = 15
-SAMPLES_S = 4.0
 FEWEST_SAMPLES = 7
+SAMPLES_S = 4.0
+"""Samples are taken at least this long, so that a disturbance of a second or two does not move their median."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ def measure(step: Callable[[], object]) -> Truth:
         step: one step of work, synchronised on its own output.
 
     Returns:
-        The first call, at least 3 warm-up steps and 0.5 s of them, then 15 samples or 4 s of them, at least 7.
+        The first call, at least 3 warm-up steps and 0.5 s of them, then 4 s of samples, at least 7.
     """
     first_ns = _timed(step)
     warm = _repeat(step, lambda count, ns: count >= WARM_STEPS and ns >= WARM_S * 1e9)
-    samples = _repeat(step, lambda count, ns: count >= FEWEST_SAMPLES and (count >= SAMPLES or ns >= SAMPLES_S * 1e9))
+    samples = _repeat(step, lambda count, ns: count >= FEWEST_SAMPLES and ns >= SAMPLES_S * 1e9)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return Truth(first_ns * 1e-9, warm, samples, peak)
 

@@ -166,6 +166,9 @@ class JaxOps(Operators):
     def prepend(self, b: Bound, x: Any) -> Any:
         return self.np.concatenate((self.np.broadcast_to(b.w["value"], (x.shape[0], 1, x.shape[2])), x), 1)
 
+    def join_vector(self, x: Any, vectors: Any) -> Any:
+        return self.np.concatenate((x[:, None], vectors), 1)
+
     def first_position(self, x: Any) -> Any:
         return x[:, 0]
 

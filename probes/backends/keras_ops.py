@@ -92,6 +92,9 @@ class KerasOps(Operators):
         first = self.ops.broadcast_to(layer.value, (x.shape[0], 1, x.shape[2]))
         return self.ops.concatenate((first, x), 1)
 
+    def join_vector(self, x: Any, vectors: Any) -> Any:
+        return self.ops.concatenate((x[:, None], vectors), 1)
+
     def first_position(self, x: Any) -> Any:
         return x[:, 0]
 

@@ -20,7 +20,7 @@ def answer(case: Case) -> tuple[Any, float | None]:
     if not case.training:
         return output, None
     along = direction(drawn.weights[0], case.seed)
-    step = 1e-5
+    step = 1e-7
 
     def loss(sign: float) -> float:
         moved = {
@@ -179,6 +179,9 @@ class ReferenceOps(Operators):
 
     def prepend(self, bound: tuple[Layer, Any], x: Any) -> Any:
         return np.concatenate((np.broadcast_to(bound[1]["value"], (x.shape[0], 1, x.shape[2])), x), 1)
+
+    def join_vector(self, x: Any, vectors: Any) -> Any:
+        return np.concatenate((x[:, None], vectors), 1)
 
     def first_position(self, x: Any) -> Any:
         return x[:, 0]

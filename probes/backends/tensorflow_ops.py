@@ -179,6 +179,9 @@ class TensorflowOps(Operators):
         first = self.tf.broadcast_to(b.w["value"], (x.shape[0], 1, x.shape[2]))
         return self.tf.concat((first, x), 1)
 
+    def join_vector(self, x: Any, vectors: Any) -> Any:
+        return self.tf.concat((x[:, None], vectors), 1)
+
     def first_position(self, x: Any) -> Any:
         return x[:, 0]
 
@@ -189,7 +192,7 @@ class TensorflowOps(Operators):
 
     def lstm(self, b: Bound, x: Any) -> Any:
         tf = self.tf
-        recurrent = tf.convert_to_tensor(b.w["recurrent"])
+        recurrent = b.w["recurrent"]
         hidden_width, length = recurrent.shape[0], x.shape[1]
         projected = tf.transpose(tf.nn.bias_add(self._matmul(x, b.w["kernel"]), b.w["bias"]), (1, 0, 2))
         zero = tf.zeros((x.shape[0], hidden_width), x.dtype)

@@ -276,6 +276,9 @@ class TorchOps(Operators):
     def prepend(self, layer: Any, x: Any) -> Any:
         return self.torch.cat((layer.value.expand(x.shape[0], -1, -1), x), dim=1)
 
+    def join_vector(self, x: Any, vectors: Any) -> Any:
+        return self.torch.cat((x[:, None], vectors), dim=1)
+
     def first_position(self, x: Any) -> Any:
         return x[:, 0]
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from probes.blocks import Sizes
-from probes.layers import Input, Layer, dense
+from probes.layers import Input, Layer, Shape, dense
 
 ENDS_IN_LOSS = True
 
@@ -26,6 +26,11 @@ def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
         return logits
     loss = ops.binary_cross_entropy if sizes["loss"] == "binary" else ops.cross_entropy
     return loss(logits, inputs["labels"])
+
+
+def output(sizes: Sizes) -> Shape:
+    """Return the shape of the logits (batch, classes)."""
+    return (sizes["batch"], sizes["classes"])
 
 
 def small(sizes: Sizes) -> Sizes:

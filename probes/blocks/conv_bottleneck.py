@@ -3,7 +3,7 @@
 from typing import Any
 
 from probes.blocks import Sizes
-from probes.layers import Input, Layer, batch_norm, conv
+from probes.layers import Input, Layer, Shape, batch_norm, conv, strided
 
 ENDS_IN_LOSS = False
 
@@ -40,6 +40,12 @@ def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
     if sizes["projection"]:
         x = ops.batch_norm(layers["norm_0"], ops.conv(layers["conv_0"], x))
     return ops.activation("relu", ops.add(y, x))
+
+
+def output(sizes: Sizes) -> Shape:
+    """Return the shape of the features, NHWC; a stride rounds up, as its padding makes it."""
+    height, width = (strided(sizes[side], 3, sizes["stride"]) for side in ("height", "width"))
+    return (sizes["batch"], height, width, sizes["out_channels"])
 
 
 def small(sizes: Sizes) -> Sizes:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from probes.blocks import Sizes
-from probes.layers import Input, Layer, batch_norm, conv, up_conv
+from probes.layers import Input, Layer, Shape, batch_norm, conv, up_conv
 
 ENDS_IN_LOSS = False
 
@@ -43,6 +43,16 @@ def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
     return ops.activation("relu", ops.batch_norm(layers["norm_2"], ops.conv(layers["conv_2"], x)))
 
 
+def output(sizes: Sizes) -> Shape:
+    """Return the shape of the features, NHWC."""
+    height, width = sizes["height"], sizes["width"]
+    if sizes["before"] == "pool":
+        height, width = height // 2, width // 2
+    if sizes["before"] == "up":
+        height, width = 2 * height, 2 * width
+    return (sizes["batch"], height, width, sizes["out_channels"])
+
+
 def small(sizes: Sizes) -> Sizes:
     """Return 8 x 8 features."""
     return sizes | {
@@ -63,3 +73,8 @@ def chains(sizes: Sizes) -> bool:
 def first(sizes: Sizes) -> bool:
     """A stage with nothing before it starts at the image."""
     return sizes["before"] == "none"
+
+
+def keeps_input(sizes: Sizes) -> bool:
+    """What goes into a stage down is joined again on the way up."""
+    return sizes["before"] == "pool"

@@ -3,7 +3,7 @@
 from typing import Any
 
 from probes.blocks import Sizes
-from probes.layers import Input, Layer, batch_norm, conv, dense
+from probes.layers import Input, Layer, Shape, batch_norm, conv, dense
 
 ENDS_IN_LOSS = True
 
@@ -30,6 +30,11 @@ def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
         x = ops.activation("relu6", ops.batch_norm(layers["norm"], ops.conv(layers["conv"], x)))
     logits = ops.dense(layers["head"], ops.global_pool(x))
     return ops.cross_entropy(logits, inputs["labels"]) if ops.training else logits
+
+
+def output(sizes: Sizes) -> Shape:
+    """Return the shape of the logits (batch, classes)."""
+    return (sizes["batch"], sizes["classes"])
 
 
 def small(sizes: Sizes) -> Sizes:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from probes.blocks import Sizes
-from probes.layers import Input, Layer, batch_norm, conv
+from probes.layers import Input, Layer, Shape, batch_norm, conv, strided
 
 ENDS_IN_LOSS = False
 
@@ -27,6 +27,14 @@ def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
     x = ops.batch_norm(layers["norm"], ops.conv(layers["conv"], inputs["x"]))
     x = ops.activation(sizes["activation"], x)
     return ops.max_pool(x, 3, 2, 1) if sizes["pool"] else x
+
+
+def output(sizes: Sizes) -> Shape:
+    """Return the shape of the features, NHWC."""
+    height, width = (strided(sizes[side], sizes["kernel"], sizes["stride"]) for side in ("height", "width"))
+    if sizes["pool"]:
+        height, width = strided(height, 3, 2), strided(width, 3, 2)
+    return (sizes["batch"], height, width, sizes["out_channels"])
 
 
 def small(sizes: Sizes) -> Sizes:

@@ -4,7 +4,7 @@ from itertools import pairwise
 from typing import Any
 
 from probes.blocks import Sizes
-from probes.layers import Input, Layer, dense
+from probes.layers import Input, Layer, Shape, dense
 
 ENDS_IN_LOSS = False
 
@@ -26,6 +26,11 @@ def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
     for i in range(last + 1):
         x = ops.activation(sizes["last_activation" if i == last else "activation"], ops.dense(layers[f"dense_{i}"], x))
     return x
+
+
+def output(sizes: Sizes) -> Shape:
+    """Return the shape (batch, widths[-1])."""
+    return (sizes["batch"], sizes["widths"][-1])
 
 
 def small(sizes: Sizes) -> Sizes:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from probes.blocks import Sizes
-from probes.layers import Input, Layer
+from probes.layers import Input, Layer, Shape
 
 ENDS_IN_LOSS = False
 
@@ -21,6 +21,12 @@ def inputs(sizes: Sizes) -> dict[str, Input]:
 def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
     """Return (batch, width + features (features - 1) / 2)."""
     return ops.interact(inputs["x"])
+
+
+def output(sizes: Sizes) -> Shape:
+    """Return the shape (batch, width + features (features - 1) / 2)."""
+    features = sizes["features"]
+    return (sizes["batch"], sizes["width"] + features * (features - 1) // 2)
 
 
 def small(sizes: Sizes) -> Sizes:

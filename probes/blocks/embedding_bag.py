@@ -3,7 +3,7 @@
 from typing import Any
 
 from probes.blocks import Sizes
-from probes.layers import Input, Layer, bag
+from probes.layers import Input, Layer, Shape, bag
 
 ENDS_IN_LOSS = False
 
@@ -21,6 +21,11 @@ def inputs(sizes: Sizes) -> dict[str, Input]:
 def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
     """Return pooled vectors (batch, tables, width)."""
     return ops.bag(layers["bag"], inputs["x"])
+
+
+def output(sizes: Sizes) -> Shape:
+    """Return the shape (batch, tables, width)."""
+    return (sizes["batch"], sizes["tables"], sizes["width"])
 
 
 def small(sizes: Sizes) -> Sizes:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from probes.blocks import Sizes
-from probes.layers import Input, Layer, batch_norm, conv
+from probes.layers import Input, Layer, Shape, batch_norm, conv, strided
 
 ENDS_IN_LOSS = False
 
@@ -36,6 +36,12 @@ def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
     y = ops.activation("relu6", ops.batch_norm(layers["norm_2"], ops.conv(layers["depthwise"], y)))
     y = ops.batch_norm(layers["norm_3"], ops.conv(layers["project"], y))
     return ops.add(inputs["x"], y) if chains(sizes) else y
+
+
+def output(sizes: Sizes) -> Shape:
+    """Return the shape of the features, NHWC."""
+    height, width = (strided(sizes[side], 3, sizes["stride"]) for side in ("height", "width"))
+    return (sizes["batch"], height, width, sizes["out_channels"])
 
 
 def small(sizes: Sizes) -> Sizes:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from probes.blocks import Sizes
-from probes.layers import Input, Layer, lstm
+from probes.layers import Input, Layer, Shape, lstm
 
 ENDS_IN_LOSS = False
 
@@ -21,6 +21,11 @@ def inputs(sizes: Sizes) -> dict[str, Input]:
 def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
     """Return the hidden states (batch, length, hidden)."""
     return ops.lstm(layers["lstm"], inputs["x"])
+
+
+def output(sizes: Sizes) -> Shape:
+    """Return the shape (batch, length, hidden)."""
+    return (sizes["batch"], sizes["length"], sizes["hidden"])
 
 
 def small(sizes: Sizes) -> Sizes:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from probes.blocks import Sizes
-from probes.layers import Input, Layer, conv, dense, norm, table
+from probes.layers import Input, Layer, Shape, conv, dense, norm, table
 
 ENDS_IN_LOSS = True
 
@@ -27,13 +27,27 @@ def inputs(sizes: Sizes) -> dict[str, Input]:
     return {"x": Input("image", image), "labels": Input("token", (sizes["batch"],), sizes["classes"])}
 
 
-def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
-    """Return the mean cross entropy when training, else logits (batch, classes)."""
+def begin(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
+    """Return the embedded patches behind the class token (batch, patches + 1, width)."""
     x = ops.patches(layers["patches"], inputs["x"])
     x = ops.prepend(layers["class_token"], x)
-    x = ops.add(x, ops.rows(layers["positions"], (sizes["image"] // sizes["patch"]) ** 2 + 1))
+    return ops.add(x, ops.rows(layers["positions"], (sizes["image"] // sizes["patch"]) ** 2 + 1))
+
+
+def finish(ops: Any, layers: Any, x: Any, inputs: Any, sizes: Sizes) -> Any:
+    """Return the mean cross entropy when training, else logits (batch, classes)."""
     logits = ops.dense(layers["head"], ops.first_position(ops.norm(layers["final_norm"], x)))
     return ops.cross_entropy(logits, inputs["labels"]) if ops.training else logits
+
+
+def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
+    """Return what `finish` makes of what `begin` made."""
+    return finish(ops, layers, begin(ops, layers, inputs, sizes), inputs, sizes)
+
+
+def output(sizes: Sizes) -> Shape:
+    """Return the shape between the ends (batch, patches + 1, width)."""
+    return (sizes["batch"], (sizes["image"] // sizes["patch"]) ** 2 + 1, sizes["width"])
 
 
 def small(sizes: Sizes) -> Sizes:

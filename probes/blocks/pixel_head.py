@@ -3,7 +3,7 @@
 from typing import Any
 
 from probes.blocks import Sizes
-from probes.layers import Input, Layer, conv
+from probes.layers import Input, Layer, Shape, conv
 
 ENDS_IN_LOSS = True
 
@@ -23,6 +23,11 @@ def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
     """Return the mean cross entropy when training, else logits (batch, height, width, classes)."""
     logits = ops.conv(layers["head"], inputs["x"])
     return ops.pixel_cross_entropy(logits, inputs["labels"]) if ops.training else logits
+
+
+def output(sizes: Sizes) -> Shape:
+    """Return the shape of the logits (batch, height, width, classes)."""
+    return (sizes["batch"], sizes["height"], sizes["width"], sizes["classes"])
 
 
 def small(sizes: Sizes) -> Sizes:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from probes.blocks import Sizes
-from probes.layers import Input, Layer, dense, embedding, norm, table
+from probes.layers import Input, Layer, Shape, dense, embedding, norm, table
 
 ENDS_IN_LOSS = True
 
@@ -36,8 +36,8 @@ def inputs(sizes: Sizes) -> dict[str, Input]:
     return {"x": Input("token", shape, sizes["vocabulary"]), "labels": Input("token", shape, sizes["vocabulary"])}
 
 
-def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
-    """Return the mean cross entropy when training, else logits (batch, length, vocabulary)."""
+def begin(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
+    """Return the embedded tokens (batch, length, width)."""
     x = ops.embedding(layers["tokens"], inputs["x"])
     if sizes["positions"]:
         x = ops.add(x, ops.rows(layers["positions"], sizes["length"]))
@@ -45,6 +45,11 @@ def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
         x = ops.add(x, ops.rows(layers["segments"], 1))
     if sizes["embed_norm"]:
         x = ops.norm(layers["embed_norm"], x)
+    return x
+
+
+def finish(ops: Any, layers: Any, x: Any, inputs: Any, sizes: Sizes) -> Any:
+    """Return the mean cross entropy when training, else logits (batch, length, vocabulary)."""
     if sizes["final_norm"] != "none":
         x = ops.norm(layers["final_norm"], x)
     if sizes["transform"]:
@@ -56,6 +61,16 @@ def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
     else:
         logits = ops.dense(layers["head"], x)
     return ops.cross_entropy(logits, inputs["labels"]) if ops.training else logits
+
+
+def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
+    """Return what `finish` makes of what `begin` made."""
+    return finish(ops, layers, begin(ops, layers, inputs, sizes), inputs, sizes)
+
+
+def output(sizes: Sizes) -> Shape:
+    """Return the shape between the ends (batch, length, width)."""
+    return (sizes["batch"], sizes["length"], sizes["width"])
 
 
 def small(sizes: Sizes) -> Sizes:

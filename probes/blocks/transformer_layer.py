@@ -3,7 +3,7 @@
 from typing import Any
 
 from probes.blocks import Sizes
-from probes.layers import Input, Layer, attention, dense, norm
+from probes.layers import Input, Layer, Shape, attention, dense, norm
 
 ENDS_IN_LOSS = False
 
@@ -51,6 +51,11 @@ def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
         return ops.add(x, mlp(ops.norm(layers["norm_2"], x)))
     x = ops.norm(layers["norm_1"], ops.add(x, attend(x)))
     return ops.norm(layers["norm_2"], ops.add(x, mlp(x)))
+
+
+def output(sizes: Sizes) -> Shape:
+    """Return the shape (batch, length, width)."""
+    return (sizes["batch"], sizes["length"], sizes["width"])
 
 
 def small(sizes: Sizes) -> Sizes:

@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from core.probe import Probe, Runtime
+from core.reduced import REDUCED_MODEL, reduced_block
+from intake import read_document
 from probes import installed_runtimes
 from probes.blocks import block_modules
 from probes.environment import worker_environment
 from probes.launcher import Limits, WorkerHandle
 from probes.messages import Finish, Finished, Open, Prepare, Prepared, Ready
+from probes.reduced import ReducedModel
 
 LAYER: dict[str, Any] = {
     "batch": 2,
@@ -121,6 +124,39 @@ CASES: tuple[tuple[str, dict[str, Any], str], ...] = (
 )
 COMPILED_SLOWLY = ("transformer_layer", "conv_bottleneck", "class_head")
 """What torch-compile is held to here: each graph takes inductor seconds, and its layers are those of torch-eager."""
+WIRED = ("gpt2-small", "unet", "dlrm-small")
+WIRED_ALL = "jax"
+"""What every runtime is held to, one way of joining parts each, and the one that is held to all: the wiring is the same code."""
+
+
+MODELS: dict[str, dict[str, Any]] = {
+    "gpt2-small": {"model": {"layers": 2, "width": 16, "heads": 2, "vocabulary": 40, "positions": 8}, "length": 8},
+    "llama-3-8b": {
+        "model": {"layers": 2, "width": 16, "heads": 2, "kv_heads": 1, "hidden": 24, "vocabulary": 40},
+        "length": 8,
+    },
+    "bert-base": {"model": {"layers": 2, "width": 16, "heads": 2, "vocabulary": 40, "positions": 8}, "length": 8},
+    "vit-b16": {"model": {"layers": 2, "width": 16, "heads": 2, "patch": 4, "classes": 5}, "image": 8},
+    "resnet-50": {"model": {"depths": [2, 2], "channels": [16, 32], "stem_channels": 8, "classes": 5}, "batch": 3, "image": 32},
+    "mobilenet-v2": {
+        "model": {
+            "expansions": [1, 6, 6],
+            "channels": [4, 6, 8],
+            "depths": [1, 2, 2],
+            "strides": [1, 2, 2],
+            "stem_channels": 8,
+            "features": 12,
+            "classes": 5,
+        },
+        "batch": 3,
+        "image": 32,
+    },
+    "unet": {"model": {"base_channels": 4, "depth": 2, "classes": 3}, "image": 8},
+    "lstm-lm": {"model": {"layers": 2, "width": 8, "vocabulary": 30}, "length": 5},
+    "dlrm-small": {"model": {"bottom": [8, 4], "tables": 3, "rows": 20, "per_bag": 2, "top": [8, 6]}},
+    "mlp": {"model": {"inputs": 12, "hidden": [16, 8], "classes": 5}},
+}
+"""One tiny model of each family, small enough to be held against the reference as a whole."""
 
 
 @pytest.fixture(scope="module", params=[r for r in installed_runtimes() if r.installed], ids=lambda r: r.id)
@@ -144,8 +180,30 @@ def test_a_runtime_agrees_with_the_reference(
     runtime, handle = worker
     if runtime.id == "torch-compile" and kind not in COMPILED_SLOWLY:
         return
-    optimizer = "sgd" if mode == "train" else "none"
-    probe = Probe(kind, "block", tuple(sorted(sizes.items())), "fp32", runtime.id, "cpu:0", mode, optimizer)
+    _agrees(handle, Probe(kind, "block", tuple(sorted(sizes.items())), "fp32", runtime.id, "cpu:0", mode, _optimizer(mode)))
+
+
+@pytest.mark.parametrize("preset", MODELS)
+def test_a_runtime_wires_a_reduced_model_as_the_reference_does(worker: tuple[Runtime, WorkerHandle], preset: str) -> None:
+    runtime, handle = worker
+    if runtime.id != WIRED_ALL and preset not in WIRED:
+        return
+    changed = MODELS[preset]
+    model = {"preset": preset} | changed["model"]
+    workload = read_document({"schema": 1, "task": "train", "batch": 2, "dtype": "fp32"} | changed | {"model": model})
+    reduced = reduced_block(workload.blocks)
+    assert reduced is not None
+    subject = ReducedModel(dict(reduced.sizes))
+    assert subject.wired
+    assert subject.is_small
+    _agrees(handle, Probe(REDUCED_MODEL, "model", reduced.sizes, "fp32", runtime.id, "cpu:0", "train", "sgd"))
+
+
+def _optimizer(mode: str) -> str:
+    return "sgd" if mode == "train" else "none"
+
+
+def _agrees(handle: WorkerHandle, probe: Probe) -> None:
     reply = handle.ask(Prepare(probe), 240)
     assert isinstance(reply, Prepared), reply
     finished = handle.ask(Finish(), 60)

@@ -14,8 +14,44 @@ def test_equal_blocks_are_measured_once_in_each_runtime() -> None:
     planned = block_probes(workload, RUNTIMES, CPU)
     keys = [(p.probe.subject, p.probe.sizes, p.probe.runtime) for p in planned]
     assert len(keys) == len(set(keys))
-    assert {p.probe.subject for p in planned} == {"step_frame", "token_ends", "transformer_layer"}
+    assert {p.probe.subject for p in planned} == {"step_frame", "reduced_model", "transformer_layer"}
     assert len(planned) == 3 * len(RUNTIMES)
+
+
+def test_what_the_answer_needs_most_comes_first() -> None:
+    planned = block_probes(intake.read_text("resnet-50:infer").workload, RUNTIMES, CPU)
+    subjects = list(dict.fromkeys(p.probe.subject for p in planned))
+    assert subjects == ["step_frame", "reduced_model", "conv_bottleneck"]
+    per_runtime = [p for p in planned if p.probe.subject == "conv_bottleneck" and p.probe.runtime == "jax"]
+    assert len(per_runtime) == len([b for b in intake.read_text("resnet-50:infer").workload.blocks if b.repeats > 1])
+
+
+def test_the_work_of_a_reduced_model_is_that_of_each_block_once() -> None:
+    workload = intake.read_text("dlrm-small:train").workload
+    planned = next(p for p in block_probes(workload, RUNTIMES, CPU) if p.probe.family == "model")
+    assert planned.flop == sum(block.flop_forward + block.flop_backward for block in workload.blocks)
+
+
+def test_blocks_that_are_no_model_together_are_probed_one_by_one() -> None:
+    workload = intake.read_text("gpt2-demo:infer").workload
+    planned = block_probes(workload, RUNTIMES, CPU)
+    assert "model" not in {p.probe.family for p in planned}
+    assert {p.probe.subject for p in planned} == {"step_frame", "transformer_layer", "token_ends"}
+
+
+def test_a_model_that_does_not_fit_in_memory_is_probed_block_by_block() -> None:
+    workload = intake.read_text("gpt2-small:train").workload
+    small = Device("cpu:0", "cpu", "test", "cpu-test", 10**9, 2)
+    assert "model" not in {p.probe.family for p in block_probes(workload, RUNTIMES, small)}
+    assert "model" in {p.probe.family for p in block_probes(workload, RUNTIMES, CPU)}
+
+
+def test_inference_holds_weights_and_no_optimizer() -> None:
+    trained, used = (
+        next(p for p in block_probes(intake.read_text(f"bert-base:{task}").workload, RUNTIMES, CPU) if p.probe.family == "model")
+        for task in ("train", "infer")
+    )
+    assert used.held_bytes < trained.held_bytes / 2
 
 
 def test_training_probes_the_update_with_the_optimizer_of_the_workload() -> None:
