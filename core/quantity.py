@@ -10,7 +10,7 @@ TIERS = ("measured", "interpolated", "transferred", "published", "datasheet")
 """Where a number comes from, best first."""
 
 TIER_SIGMA: dict[str, float] = {
-    "measured": 0.08,
+    "measured": 0.10,
     "interpolated": 0.12,
     "transferred": 0.25,
     "published": 0.30,

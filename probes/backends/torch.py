@@ -46,7 +46,7 @@ class TorchBackend:
     def block_program(self, case: Case) -> Program:
         """Return a step of a chain of blocks."""
         chain, optimizer, inputs = self._build(case, materials(case))
-        forward = self.torch.compile(chain) if self.compiled else chain
+        forward = self._callable(chain)
         if not case.training:
             return Program(lambda: self._infer(forward, inputs), self.compiled, self._release)
         grown = None if case.ends_in_loss else self._cotangent(case, chain, inputs)
@@ -65,7 +65,7 @@ class TorchBackend:
     def answer(self, case: Case) -> tuple[Any, float | None]:
         """Return the output of one forward pass in canonical layout, and the directional derivative when training."""
         chain, _, inputs = self._build(case, drawn := materials(case))
-        forward = self.torch.compile(chain) if self.compiled else chain
+        forward = self._callable(chain)
         output = forward(inputs)
         plain = torch_layers.to_canonical(output.detach())
         if not case.training:
@@ -74,6 +74,14 @@ class TorchBackend:
             None if case.ends_in_loss else self._to_device(torch_layers.from_canonical(cotangent(plain.shape, case.seed)))
         )
         return plain, torch_layers.directional(chain.copies[0], direction(drawn.weights[0], case.seed))
+
+    def _callable(self, chain: Any) -> Any:
+        """Return the chain, compiled where the runtime compiles.
+
+        Shapes are fixed: a worker compiles one small and then one real size of the same code, which `torch.compile` would take for
+        a size that varies. A user's first compilation is for fixed shapes.
+        """
+        return self.torch.compile(chain, dynamic=False) if self.compiled else chain
 
     def synchronise(self, output: Any) -> None:
         """Wait for the device and read one element of the output."""
