@@ -13,11 +13,11 @@ from advisor.question import Facts, Question
 from advisor.ranking import Contender, confidence_of, misses_target, ranked, value_of
 from advisor.rules.case import Code, code_of
 from advisor.screening import Screening, gathered, screen
-from advisor.words import nothing_words, rests_on_of, sentence_of, why_of
+from advisor.words import measurements_of, nothing_words, rests_on_of, sentence_of, why_of
 from core.advice import Estimate, Exclusion, Recommendation, Verdict
 from core.device import Accelerator, Device, Pool
 from core.errors import NotFound
-from core.probe import Measurement, Runtime
+from core.probe import Runtime
 
 SUPPORT = "support"
 MEMORY = "memory"
@@ -199,7 +199,7 @@ def _recommend(question: Question, draft: _Draft, titles: Mapping[str, str]) -> 
         flips_of(order, question.objective), gaps, sure, tuple(c.estimate.candidate.label for c in equal),
         sentence_of(order, len(equal), question, sure, titles),
         why_of(order, question.objective, titles),
-        rests_on_of(order, _trusted(question), devices, question.today),
+        rests_on_of(order, measurements_of(order), devices, question.today),
     )
 
 
@@ -238,10 +238,3 @@ def _familiar(estimate: Estimate, framework: str | None) -> bool:
     runtime = estimate.candidate.runtime
     asked = {"tensorflow": "tf", "pytorch": "torch"}.get(framework.lower(), framework.lower())
     return runtime == asked or runtime.split("-")[0] == asked
-
-
-def _trusted(question: Question) -> int:
-    """Return how many trusted measurements of the attached devices were given."""
-    uuids = {device.uuid for device in question.devices}
-    found = (o for o in question.outcomes if isinstance(o, Measurement) and o.trusted)
-    return sum(1 for m in found if not m.device_uuid or m.device_uuid in uuids)

@@ -63,6 +63,7 @@ class Answered:
         kernels: newest trusted answers by kernel subject.
         quarantined: newest distrusted measurement by probe key, where no trusted one is newer.
         failures: newest failure by probe key, where nothing was measured.
+        since_failed: newest failure by probe key, where what was measured is older.
     """
 
     exact: Mapping[tuple[object, ...], Answer]
@@ -70,6 +71,7 @@ class Answered:
     kernels: Mapping[str, tuple[Answer, ...]]
     quarantined: Mapping[tuple[object, ...], Measurement]
     failures: Mapping[tuple[object, ...], ProbeFailure]
+    since_failed: Mapping[tuple[object, ...], ProbeFailure]
 
     def latest_failure(self) -> ProbeFailure | None:
         """Return the newest failure to start, import or find the device: it stands for the whole runtime."""
@@ -77,7 +79,7 @@ class Answered:
         return max(whole, key=lambda f: (f.taken_at, f.error), default=None)
 
 
-EMPTY = Answered({}, {}, {}, {}, {})
+EMPTY = Answered({}, {}, {}, {}, {}, {})
 
 
 def key_of(probe: Probe) -> tuple[object, ...]:
@@ -149,6 +151,7 @@ def _sort_pile(pile: list[Outcome], installed: Mapping[str, str]) -> Answered:
         {subject: tuple(answers) for subject, answers in kernels.items()},
         {key: m for key, m in quarantined.items() if key not in exact},
         {key: f for key, f in failures.items() if key not in exact},
+        {key: f for key, f in failures.items() if key in exact and f.taken_at > exact[key].measurement.taken_at},
     )
 
 

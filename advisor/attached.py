@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 
 from advisor.answered import Answered
-from advisor.beliefs import BELIEFS, EAGER_RUNTIMES
+from advisor.beliefs import BELIEFS, CHIP_HABITS, EAGER_RUNTIMES
 from advisor.blocks import BlockTime, probe_of, time_of_block
 from advisor.charges import cost_of, energy_of, throughput_of
 from advisor.communication import all_reduce_s, exposed_s, fabric_of
 from advisor.kernels import Peaks, Split, peaks_of, roofline_split
 from advisor.memory import Layout, memory_of, memory_parts, model_bytes
-from advisor.reduced import Reduced, Timed, prevails, reduced_of, whole_times
+from advisor.reduced import Reduced, Timed, prevails, reduced_of, spoilt, terms_of, whole_times
 from advisor.work import BlockWork, work_of
 from core.advice import Candidate, Estimate, Gap, Plan, Share
 from core.device import Accelerator, Device, Pool
@@ -18,6 +18,10 @@ from core.quantity import Quantity, exact, log_normal, total
 from core.workload import Block, Workload
 
 FRAME = "step frame"
+FRAME_MATTERS = 0.02
+"""Share of a step above which a frame that was not measured may not be left out."""
+FRAME_SIGMA = 1.0
+"""Error of the usual frame of a kind of chip: runtimes differ by a factor of ten and more (prior)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +92,8 @@ def read_place(place: Place) -> Reading:
         missing = [f"{place.runtime.id} failed at {whole.stage}: {whole.error}"]
     if not divides:
         missing.append(f"a batch of {workload.batch} does not divide over {place.pool.count} chips")
-    shares = None if not divides else _shares(place, times, reduced, peaks, missing)
-    return Reading(_estimate(place, times, reduced, shares, tuple(dict.fromkeys(missing))), gaps)
+    slices = _slices(place, times, reduced, peaks, missing) if divides and not spoilt(found, times) else None
+    return Reading(_estimate(place, times, reduced, slices, tuple(dict.fromkeys(missing))), gaps)
 
 
 def _time(place: Place, block: Block, peaks: Peaks | None) -> BlockTime:
@@ -97,20 +101,35 @@ def _time(place: Place, block: Block, peaks: Peaks | None) -> BlockTime:
     return time_of_block(block, place.workload, probe, place.answered, peaks, place.best, not place.eager)
 
 
-def _shares(
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """A step in parts.
+
+    Args:
+        shown: by term and block; they add up to the step.
+        terms: what was measured or computed as one, of which the step is the sum.
+    """
+
+    shown: tuple[Share, ...]
+    terms: tuple[Quantity, ...]
+
+
+def _slices(
     place: Place, times: tuple[Timed, ...], reduced: Reduced | None, peaks: Peaks | None, missing: list[str]
-) -> tuple[Share, ...] | None:
-    """Return the slices of the step, or None when a block is not known; what is left out is added to `missing`."""
+) -> Slices | None:
+    """Return the parts of the step, or None when a block is not known; what is left out is added to `missing`."""
     workload = place.workload
     work = {found.name: found for found in work_of(workload, 1 / place.pool.count)}
     known = peaks or place.best
     if reduced is not None:
         parts = whole_times(reduced, times, work, known, not place.eager)
+        terms = list(terms_of(reduced, times))
     elif all(time.seconds is not None for _, time in times):
         parts = tuple(_repeated(block, time) for block, time in times)
+        terms = [whole for wholes in parts for whole in wholes]
     else:
         return None
-    slices = [
+    shown = [
         share
         for (block, _), wholes in zip(times, parts, strict=True)
         for whole in wholes
@@ -121,17 +140,15 @@ def _shares(
         if rest is None:
             missing.append("operations that no block covers: no kernel of this runtime was measured")
             return None
-        slices.append(rest)
-    frame = _frame(place)
-    if frame is None:
-        missing.append(f"step frame of {place.runtime.id} on {place.device.id}: not measured, left out of the step time")
-    else:
-        slices.append(frame)
-    communication = _communication(place, slices)
+        shown.append(rest)
+        terms.append(rest.seconds)
+    frame = _frame(place, sum(term.mid for term in terms), missing)
+    communication = _communication(place, [*shown, *frame])
     if isinstance(communication, str):
         missing.append(communication)
         return None
-    return (*slices, *communication)
+    further = (*frame, *communication)
+    return Slices((*shown, *further), (*terms, *(share.seconds for share in further)))
 
 
 def _repeated(block: Block, time: BlockTime) -> tuple[Quantity, ...]:
@@ -161,13 +178,20 @@ def _other_operations(work: BlockWork, peaks: Peaks | None, fused: bool) -> Shar
     return Share("compute", work.name, log_normal(seconds, BELIEFS.sigma("transferred"), "transferred", *peaks.evidence))
 
 
-def _frame(place: Place) -> Share | None:
+def _frame(place: Place, busy_s: float, missing: list[str]) -> tuple[Share, ...]:
+    """Return the bare cost of a step as measured; else that of the kind of chip where it matters, else nothing, which is said."""
+    where = f"step frame of {place.runtime.id} on {place.device.id}: not measured"
     mode = "train" if place.workload.trains else "forward"
     frames = [a for a in place.answered.kernels.get("step_frame", ()) if a.measurement.probe.mode == mode]
     newest = max(frames, key=lambda a: (a.measurement.taken_at, a.seconds), default=None)
-    if newest is None:
-        return None
-    return Share("launch", FRAME, log_normal(newest.seconds, BELIEFS.sigma("measured"), "measured", newest.evidence))
+    if newest is not None:
+        return (Share("launch", FRAME, log_normal(newest.seconds, BELIEFS.sigma("measured"), "measured", newest.evidence)),)
+    usual = CHIP_HABITS[place.device.kind].frame_s
+    if usual < FRAME_MATTERS * busy_s:
+        missing.append(f"{where}, left out of the step time")
+        return ()
+    missing.append(f"{where}, taken as what is usual")
+    return (Share("launch", FRAME, log_normal(usual, FRAME_SIGMA, "datasheet", f"{where}; usual for a {place.device.kind}")),)
 
 
 def _communication(place: Place, slices: list[Share]) -> tuple[Share, ...] | str:
@@ -182,13 +206,9 @@ def _communication(place: Place, slices: list[Share]) -> tuple[Share, ...] | str
     return (Share("communication", "all blocks", log_normal(seconds, BELIEFS.sigma("datasheet"), "datasheet", fabric.evidence)),)
 
 
-def _step(place: Place, shares: tuple[Share, ...]) -> Quantity:
-    """Return the sum of the slices; slices of one block share its error, blocks share part of theirs."""
-    by_block: dict[str, list[Quantity]] = {}
-    for share in shares:
-        by_block.setdefault(share.block, []).append(share.seconds)
-    blocks = tuple(total(tuple(parts), 1.0) for parts in by_block.values())
-    summed = total(blocks, BELIEFS.block_correlation)
+def _step(place: Place, slices: Slices) -> Quantity:
+    """Return the sum of the terms, which share part of their errors."""
+    summed = total(slices.terms, BELIEFS.block_correlation)
     further = BELIEFS.composition(place.runtime.mode)
     if further == 0:
         return summed
@@ -215,13 +235,13 @@ def _estimate(
     place: Place,
     times: tuple[Timed, ...],
     reduced: Reduced | None,
-    shares: tuple[Share, ...] | None,
+    slices: Slices | None,
     missing: tuple[str, ...],
 ) -> Estimate:
     workload, pool, device = place.workload, place.pool, place.device
     parts = memory_parts(model_bytes(workload), Layout(batch_share=1 / pool.count), device.kind)
     memory = memory_of(parts)
-    step = _step(place, shares) if shares else None
+    step = _step(place, slices) if slices and slices.terms else None
     compile_s = _compile(place, times, reduced)
     if compile_s is None:
         missing = (*missing, f"compile time of {place.runtime.id} on {device.id}: not measured")
@@ -234,7 +254,7 @@ def _estimate(
         compile_s,
         None if step is None else cost_of(workload, pool, step),
         None if step is None else energy_of(workload, place.chip, pool.count, step),
-        parts, float(device.memory_bytes), shares or (), lower_s, upper_s,
+        parts, float(device.memory_bytes), slices.shown if slices else (), lower_s, upper_s,
         memory.mid <= device.memory_bytes, missing,
     )
 

@@ -68,6 +68,10 @@ def time_of_block(
     answer = answered.exact.get(key_of(probe))
     if answer is not None:
         compile_s = answer.measurement.compile_s
+        later = answered.since_failed.get(key_of(probe))
+        if later is not None:
+            then = answer.measurement.taken_at[:10]
+            doubts += (f"{block.name}: its last probe failed at {later.stage}: {later.error}; the figure is of {then}",)
         return BlockTime(_measured(block, answer), compile_s, True, doubts, _version_gap(block, answer, probe))
     failure = answered.failures.get(key_of(probe))
     if failure is not None:

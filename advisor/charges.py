@@ -30,7 +30,7 @@ def cost_of(workload: Workload, pool: Pool, step: Quantity) -> Quantity | None:
     """Return US dollars of the job (or 1,000 steps) by price x hours; None when the price is not known."""
     if pool.price_usd_per_h is None:
         return None
-    where = f" in {pool.where}" if pool.where else ""
+    where = f" ({pool.where})" if pool.where else ""
     note = f"{pool.price_usd_per_h:g} USD an hour for {pool.count} x {pool.accelerator}{where}"
     return step.scaled(pool.price_usd_per_h * steps_charged(workload) / 3600.0, note)
 

@@ -5,12 +5,14 @@ others share the rest by the roofline of measured kernels, or by their FLOPs whe
 """
 
 from dataclasses import dataclass
+from math import hypot
 
 from advisor.answered import Answered, key_of
+from advisor.beliefs import BELIEFS
 from advisor.blocks import BlockTime, probe_of, time_of_block
 from advisor.kernels import Peaks, roofline_split
 from advisor.work import BlockWork
-from core.quantity import Quantity
+from core.quantity import Quantity, log_normal, worst_tier
 from core.reduced import reduced_block
 from core.workload import Block, Workload
 
@@ -69,6 +71,28 @@ def prevails(reduced: Reduced, times: tuple[Timed, ...]) -> bool:
     return reduced.exact or not all(time.seconds is not None and time.seconds.tier == "measured" for _, time in times)
 
 
+def spoilt(reduced: Reduced | None, times: tuple[Timed, ...]) -> bool:
+    """Return whether the model itself was tried and gave nothing to trust, and its blocks were not all measured either.
+
+    What could not run the model once gets no figure that is put together from kernels.
+    """
+    failed = reduced is not None and reduced.asked and reduced.time.seconds is None
+    return failed and not all(time.seconds is not None and time.seconds.tier == "measured" for _, time in times)
+
+
+def terms_of(reduced: Reduced, times: tuple[Timed, ...]) -> tuple[Quantity, ...]:
+    """Return what was measured as one: the reduced model, then the further layers of each block that repeats."""
+    assert reduced.time.seconds is not None
+    return (reduced.time.seconds, *(further for one in times for further in _further(one)))
+
+
+def _further(timed: Timed) -> tuple[Quantity, ...]:
+    block, time = timed
+    if block.repeats == 1 or time.seconds is None:
+        return ()
+    return (time.seconds.scaled(block.repeats - 1.0, f"{block.repeats - 1} further x {block.name}"),)
+
+
 def whole_times(
     reduced: Reduced, times: tuple[Timed, ...], works: dict[str, BlockWork], peaks: Peaks | None, fused: bool
 ) -> tuple[tuple[Quantity, ...], ...]:
@@ -84,13 +108,18 @@ def whole_times(
     whole = reduced.time.seconds
     assert whole is not None
     shares = _shares(whole.mid, times, works, peaks, fused)
-    found: list[tuple[Quantity, ...]] = []
-    for (block, time), (share, note) in zip(times, shares, strict=True):
-        parts = [whole.scaled(share, note)]
-        if block.repeats > 1 and time.seconds is not None:
-            parts.append(time.seconds.scaled(block.repeats - 1.0, f"{block.repeats - 1} further x {block.name}"))
-        found.append(tuple(parts))
-    return tuple(found)
+    return tuple(
+        (_part(whole, share, note), *_further(timed)) for timed, (share, note) in zip(times, shares, strict=True)
+    )
+
+
+def _part(whole: Quantity, share: float, note: str) -> Quantity:
+    """Return a part of the whole; how it was divided makes its tier and its band, unless it is all of it."""
+    if note == DIVIDED_BY_TIME or share == 1:
+        return whole.scaled(share, note)
+    tier = worst_tier((whole.tier, "transferred"))
+    sigma = hypot(whole.sigma, BELIEFS.sigma("transferred"))
+    return log_normal(whole.mid * share, sigma, tier, *whole.evidence, note)
 
 
 def _shares(

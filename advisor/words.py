@@ -1,5 +1,6 @@
 """The three sentences of an answer: what to do, why, and what it rests on."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
@@ -11,6 +12,7 @@ from core.advice import Confidence, Estimate, Exclusion, Plan
 from core.device import Pool
 from core.workload import Workload
 
+_MEASURED = re.compile(r"(?:^|: )measured \d{4}-\d{2}-\d{2}: ")
 _BEST = {"time": "fastest", "cost": "cheapest", "energy": "most frugal"}
 _TIER_WORDS = {
     "measured": "measured here", "interpolated": "read between measured batches",
@@ -89,7 +91,7 @@ def why_of(order: tuple[Contender, ...], objective: str, titles: Mapping[str, st
     other = next((c for c in order[1:] if c.estimate.candidate.pools != best.estimate.candidate.pools), None)
     if other is not None and _same_figure(best, runner):
         words = _margin(best, other, objective, candidate_words(other.estimate, titles))
-        return f"{words} (datasheets cannot tell the compilers on one pool apart); {leads}."
+        return f"{words}; other compilers on the chosen pool have its figure, since a datasheet cannot tell them apart; {leads}."
     return f"{_margin(best, runner, objective, candidate_words(runner.estimate, titles))}; {leads}."
 
 
@@ -132,9 +134,16 @@ def _dominant(estimate: Estimate) -> str:
         return "where its step time goes is not known"
     term, block = max(terms, key=lambda k: (terms[k], k)), max(blocks, key=lambda k: (blocks[k], k))
     return (
-        f"{term} takes {written.percent(terms[term] / whole)} of its step, "
-        f"{block} {written.percent(blocks[block] / whole)}"
+        f"most of its step is {term} ({written.percent(terms[term] / whole)}), "
+        f"its longest part is {block} ({written.percent(blocks[block] / whole)})"
     )
+
+
+def measurements_of(order: tuple[Contender, ...]) -> int:
+    """Return how many measurements stand in the evidence of the ranked step times."""
+    steps = (c.estimate.step_time_s for c in order)
+    texts = {text for step in steps if step is not None for text in step.evidence}
+    return sum(1 for text in texts if _MEASURED.search(text))
 
 
 def rests_on_of(order: tuple[Contender, ...], trusted: int, devices: tuple[str, ...], today: str) -> str:
@@ -145,7 +154,9 @@ def rests_on_of(order: tuple[Contender, ...], trusted: int, devices: tuple[str, 
     counted = ", ".join(f"{count} {_TIER_WORDS[tier]}" for tier, count in sorted(tiers.items()))
     where = f" on {', '.join(devices)}" if devices and trusted else ""
     used = "no measurement" if trusted == 0 else "1 measurement" if trusted == 1 else f"{trusted} measurements"
-    return f"{lead}; the answer rests on {used}{where} and the catalog as of {today} ({counted})."
+    busy = best is not None and any("contended" in text for text in best.evidence)
+    doubt = " Other work used this machine while the choice was measured: measure again when it is quiet." if busy else ""
+    return f"{lead}; the answer rests on {used}{where} and the catalog as of {today} ({counted}).{doubt}"
 
 
 def nothing_words(excluded: tuple[Exclusion, ...], unranked: tuple[Estimate, ...], objective: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ Bounds, all of which must hold for exit 0: at least 10 workloads in every runtim
 median absolute error of the step time at most 8 %, 90th percentile at most 20 %; bands contain the truth for 75 to 90 %;
 the true time of the chosen runtime within 3 % of the truly fastest on at least 9 of 10 workloads.
 
-It takes 40 minutes at most: a workload that would not end in time is left, and the table says so.
+It takes 60 minutes at most: a workload that would not end in time is left, and the table says so.
 
 Run: `python -m bench.attached [--json] [--only CASE ...] [--runtime ID ...] [--keep-truth FILE] [--reuse-truth FILE]`.
 """
@@ -201,7 +201,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--runtime", action="append", choices=RUNTIMES, metavar="ID", help="this one alone")
     parser.add_argument("--probe", default="quick", choices=("quick", "settle", "none"))
     parser.add_argument("--budget-s", type=float, default=420.0, help="seconds of probing for each run")
-    parser.add_argument("--minutes", type=float, default=40.0, help="leave workloads that would end later")
+    parser.add_argument("--minutes", type=float, default=60.0, help="leave workloads that would end later")
     parser.add_argument("--truth-only", action="store_true", help="time the natives and predict nothing")
     parser.add_argument("--keep-truth", type=Path, metavar="FILE", help="write the true times there")
     parser.add_argument("--reuse-truth", type=Path, metavar="FILE", help="true times measured before; the table says so")

@@ -5,7 +5,7 @@ import click
 from cli import shapes
 from cli.main import DONE, FINDING
 from cli.output import document, progress, write
-from cli.parts import json_flag, runtime_flag, tell_answer, tell_progress
+from cli.parts import json_flag, runtime_flag, tell_answer, tell_progress, titled
 from core.errors import TandemError
 from core.run import RunOptions
 from core.workload import OBJECTIVES
@@ -29,7 +29,7 @@ def advise(
     understood = workloads.read(workload)
     options = RunOptions(probe, budget_s, runtimes, pools, objective)
     run_id = runs.create(understood.document, options)
-    progress(f"run {run_id}: {understood.workload.name}, {understood.workload.task}")
+    progress(f"run {run_id}: {titled(understood.workload)}")
     work.work(run_id, tell_progress)
     run = runs.open_run(run_id)
     if run.recommendation is None:

@@ -12,13 +12,14 @@ from services import runs
 
 
 @click.command()
-@click.option("--search", default="", metavar="TEXT", help="Only runs whose name, note, choice or owner holds this text.")
+@click.option("--search", default="", metavar="TEXT", help="Only runs whose name, note, id or recommendation holds this text.")
 @click.option("--task", type=click.Choice(TASKS), help="Only runs of this task.")
 @click.option("--state", type=click.Choice(RUN_STATES), help="Only runs in this state.")
 @click.option("--limit", type=click.IntRange(1, 10000), default=20, show_default=True, help="How many at most.")
 @json_flag
 def history(search: str, task: str | None, state: str | None, limit: int, *, as_json: bool) -> None:
     """Newest first."""
+    runs.sweep()
     found = runs.history(search, task, state, limit=limit)
     if as_json:
         document({"runs": [shapes.run_summary(one) for one in found]})

@@ -14,6 +14,7 @@ from core.errors import one_line
 from core.probe import RUNTIME_IDS, Measurement, Outcome
 from core.run import Progress, Run
 from core.statistics import iqr
+from core.workload import Workload
 from reports import facts, view
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -64,6 +65,11 @@ def tell_outcomes(outcomes: tuple[Outcome, ...]) -> None:
         else:
             rows.append((*asked, fmt.MISSING, fmt.MISSING, "0", f"failed at {one.stage}: {one.error}"))
     table(("runtime", "device", "probe", "median", "spread (IQR)", "samples", "remarks"), rows, right=(3, 4, 5))
+
+
+def titled(workload: Workload) -> str:
+    """Return name and task of a workload; the names of presets end in their task already."""
+    return workload.name if workload.name.endswith(f", {workload.task}") else f"{workload.name}, {workload.task}"
 
 
 def tell_answer(run: Run) -> None:

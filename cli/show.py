@@ -4,7 +4,7 @@ import click
 
 from cli import shapes
 from cli.output import document, write
-from cli.parts import json_flag, tell_answer, tell_outcomes
+from cli.parts import json_flag, tell_answer, tell_outcomes, titled
 from core import format as fmt
 from services import runs
 
@@ -14,11 +14,12 @@ from services import runs
 @json_flag
 def show(run: str, *, as_json: bool) -> None:
     """RUN is an id that `advise` or `history` printed."""
+    runs.sweep()
     found = runs.open_run(run)
     if as_json:
         document(shapes.run(found))
         return
-    write(f"Run {found.id}, {found.state}, {found.created_at} (UTC), {found.workload.name}, {found.workload.task}")
+    write(f"Run {found.id}, {found.state}, {found.created_at[:16].replace('T', ' ')} UTC, {titled(found.workload)}")
     tell_answer(found)
     if found.outcomes:
         write("\nMeasured:")

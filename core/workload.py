@@ -106,7 +106,7 @@ class Targets:
 
 @dataclass(frozen=True, slots=True)
 class PoolRequest:
-    """A pool that the user named: a catalog key or a device id such as `cpu:0`, with a count of chips."""
+    """A pool that the user named: a catalog key or a device id such as `cpu:0`, a count of chips, and the price of one chip."""
 
     accelerator: str
     count: int

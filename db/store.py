@@ -247,6 +247,11 @@ class Store:
         query = select(func.count()).select_from(runs).where(*_wanted(search, task, state, owner))
         return self._engines.read(lambda connection: connection.execute(query).scalar_one())
 
+    def known(self, run_ids: tuple[str, ...]) -> frozenset[str]:
+        """Return those of the ids that are runs."""
+        query = select(runs.c.id).where(runs.c.id.in_(run_ids))
+        return frozenset(self._engines.read(lambda connection: connection.execute(query).scalars().all()))
+
     def delete_run(self, run_id: str) -> None:
         """Remove a run with its outcomes and actuals; one that is gone already is no fault."""
         self._engines.write(lambda connection: connection.execute(delete(runs).where(runs.c.id == run_id)) and None)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count as counting
 from pathlib import Path
 from typing import cast
 
@@ -56,7 +57,7 @@ def model_source(model: Mapping[str, object]) -> str:
     if len(used) == 1:
         return used[0]
     if not used:
-        keys = list(model)
+        keys = [key for key, item in model.items() if item is not None]
         if keys and not {"layers", "width"} & set(keys):
             raise unknown("model", "key", keys[0], SOURCES)
         raise fault("model", dict(model), f"one of {', '.join(SOURCES)}", "write for example model: {preset: gpt2-small}")
@@ -152,7 +153,8 @@ def _listed_block(path: str, entry: object, batch: int, length: int | None, dtyp
         raise unknown(path, "kind", kind, layer_kinds())
     if name is not None and (not isinstance(name, str) or not name.strip() or len(name) > 60 or not name.isprintable()):
         raise fault(f"{path}.name", name, "one line of 1 to 60 characters")
-    label = str(name) if name is not None else f"{kind} {len(names) + 1}"
+    free = (f"{kind} {number}" for number in counting(len(names) + 1) if f"{kind} {number}" not in names)
+    label = str(name) if name is not None else next(free)
     if label in names:
         raise fault(f"{path}.name", label, "a name that no other block has", "rename it")
     names.add(label)

@@ -8,6 +8,9 @@ from pages.parts.answer import show_answer, show_assumptions, show_places
 from pages.parts.tables import candidates_table, excluded_table
 from pages.parts.text import refuse
 
+if "id" in st.query_params:  # the address of a run, seen for a moment while its page opens
+    st.switch_page("pages/run.py", query_params={"id": st.query_params["id"]})
+
 st.title("Which framework, on which accelerators?", anchor=False)
 st.markdown("Name a workload. Tandem answers at once from its catalog, then measures the workload's own layers here to be surer.")
 

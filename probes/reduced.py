@@ -14,8 +14,11 @@ from probes.blocks import Sizes, block_modules
 from probes.layers import Input, Layer, Shape
 
 SMALL_WEIGHTS = 100_000
-SMALL_INPUT = 10_000
-"""Weights and numbers of the input up to which the float64 reference computes a whole model in about a second."""
+SMALL_ARRAY = 20_000
+SMALL_PAIRED = 64
+"""Weights, numbers of any array between parts, and things that are held against each other (positions, features), up to which the
+float64 reference computes a whole model in about a second."""
+PAIRED = ("length", "features", "cache", "positions")
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,10 @@ class ReducedModel:
     def is_small(self) -> bool:
         """Whether a float64 reference computes it at once."""
         weights = sum(layer.parameter_count for layer in self.layers({}).values())
-        return weights <= SMALL_WEIGHTS and prod(self.inputs({})["x"].shape) <= SMALL_INPUT
+        arrays = [spec.shape for spec in self.inputs({}).values()] + [part.module.output(part.sizes) for part in self.parts]
+        paired = [part.sizes.get(name, 0) for part in self.parts for name in PAIRED]
+        few = len(self.parts) <= SMALL_PAIRED and max(paired) <= SMALL_PAIRED
+        return few and weights <= SMALL_WEIGHTS and max(prod(shape) for shape in arrays) <= SMALL_ARRAY
 
     def small(self, sizes: Sizes) -> Sizes:
         """A small model is as small as it gets."""
@@ -117,17 +123,22 @@ class ReducedModel:
 
     @property
     def wired(self) -> bool:
-        """Whether each part takes what the parts before it give."""
+        """Whether each part takes what the parts before it give, and nothing follows a loss."""
         shape: Shape = ()
         kept: list[Shape] = []
+        inner = self.parts[1:] if self.parts[0].has_ends else self.parts[:-1]
+        if any(part.module.ENDS_IN_LOSS for part in inner):
+            return False
         for part in self.parts:
-            taken, given = part.module.inputs(part.sizes), part.module.output(part.sizes)
+            taken = part.module.inputs(part.sizes)
+            given: Shape = part.module.output(part.sizes)
             if part.keeps_input:
                 kept.append(shape)
             if part.joins:
-                if len(shape) != 2 or len(given) != 3 or shape != (given[0], given[2]):
+                joined = _joined(shape, given)
+                if joined is None:
                     return False
-                given = (given[0], given[1] + 1, given[2])
+                given = joined
             elif not part.leads and (part.has_ends or taken["x"].shape != shape):
                 return False
             if part.takes_skip and (not kept or taken["skip"].shape != kept.pop()):
@@ -135,6 +146,12 @@ class ReducedModel:
             shape = given
         first = self.parts[0]
         return not first.has_ends or shape == first.module.output(first.sizes)
+
+
+def _joined(vector: Shape, vectors: Shape) -> Shape | None:
+    """Return the shape of vectors (batch, count, width) with one more (batch, width) before them; None where they do not fit."""
+    fits = len(vector) == 2 and len(vectors) == 3 and vector == (vectors[0], vectors[-1])
+    return (vectors[0], vectors[1] + 1, vectors[2]) if fits else None
 
 
 def can_be_wired(block: Block) -> bool:

@@ -98,9 +98,14 @@ def usable_by(devices: Sequence[Device], runtimes: Sequence[Runtime]) -> tuple[U
     return tuple(_usable(device, runtime) for device in devices for runtime in runtimes)
 
 
+def _to_install(runtime: Runtime) -> str:
+    variable = f"TANDEM_PYTHON_{runtime.id.upper().replace('-', '_')}"
+    return "./tandem app" if "./tandem app" in runtime.reason else f"point {variable} at a Python that has {runtime.framework}"
+
+
 def _usable(device: Device, runtime: Runtime) -> Usability:
     if not runtime.installed:
-        return Usability(device.id, runtime.id, ok=False, reason=runtime.reason, remedy="./tandem runtimes list")
+        return Usability(device.id, runtime.id, ok=False, reason=runtime.reason, remedy=_to_install(runtime))
     if device.kind == "cpu":
         return Usability(device.id, runtime.id, ok=True, reason="", remedy="")
     version = " ".join(value for _, value in runtime.versions)

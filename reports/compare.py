@@ -87,10 +87,7 @@ def _answers(runs: Sequence[Run]) -> list[CompareRow]:
 
 def _step_times(runs: Sequence[Run]) -> list[CompareRow]:
     """Return the step time of every candidate that at least two runs know."""
-    known = [
-        {e.candidate.label: e.step_time_s for e in run.recommendation.ranked if e.step_time_s} if run.recommendation else {}
-        for run in runs
-    ]
+    known = [_times(run) for run in runs]
     labels = dict.fromkeys(label for times in known for label in times)
     seconds = [write.seconds] * len(runs)
     shared = [label for label in labels if sum(label in times for times in known) > 1]
@@ -98,6 +95,15 @@ def _step_times(runs: Sequence[Run]) -> list[CompareRow]:
         CompareRow("step time", label, _cells([times.get(label) for times in known], seconds, [""] * len(runs)))
         for label in shared
     ]
+
+
+def _times(run: Run) -> dict[str, Quantity]:
+    """Return the step time of each candidate by its label; of equal labels (pools that differ in price) the best stands."""
+    found: dict[str, Quantity] = {}
+    for estimate in run.recommendation.ranked if run.recommendation else ():
+        if estimate.step_time_s is not None:
+            found.setdefault(estimate.candidate.label, estimate.step_time_s)
+    return found
 
 
 def _facts(runs: Sequence[Run]) -> list[CompareRow]:

@@ -76,7 +76,7 @@ def _roofline(run: Run) -> str:
 
 
 def _outcomes(run: Run) -> str:
-    blocks = [o for o in run.outcomes if o.probe.family == "block"]
+    blocks = [o for o in run.outcomes if o.probe.family != "kernel"]
     answered = [o for o in blocks if isinstance(o, Measurement)]
     text = f"Times of the workload's blocks: {len(answered)} measured, {len(blocks) - len(answered)} failed."
     if answered:

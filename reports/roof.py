@@ -63,7 +63,7 @@ MEMORY_BOUND = 1.0
 
 
 def roof_of(run: Run, device: Device) -> Roof:
-    """Return the measured roof of a device, else that of its data sheet, else one that knows nothing."""
+    """Return the measured roof of a device, which no block of the workload stands above, else that of its data sheet, if any."""
     kernels = [
         o
         for o in run.outcomes
@@ -81,6 +81,8 @@ def roof_of(run: Run, device: Device) -> Roof:
     sweeps = [o for o in kernels if o.traffic_bytes > 0 and o.flop <= MEMORY_BOUND * o.traffic_bytes]
     beyond_cache = [o for o in sweeps if device.cache_bytes is None or o.traffic_bytes > 2 * device.cache_bytes]
     traffic = [o.traffic_bytes / o.median_s for o in beyond_cache or sweeps]
+    if arithmetic:
+        arithmetic += [point.flop_per_s for point in points_of(run, device)]
     if arithmetic or traffic:
         return Roof(max(arithmetic, default=None), max(traffic, default=None), "measured")
     if device.accelerator:

@@ -174,13 +174,13 @@ def mark_of(advice: Recommendation, estimate: Estimate) -> str:
 
 
 def shortlist(estimates: Sequence[Estimate], limit: int) -> tuple[Estimate, ...]:
-    """Return at most `limit` estimates in their order; up to half of the places are kept for this machine's.
+    """Return at most `limit` estimates in their order; up to two thirds of the places are kept for this machine's.
 
     Without that, what was measured here would vanish from a chart as soon as the catalog offers enough that is faster.
     """
     here = [e for e in estimates if all(pool.attached for pool in e.candidate.pools)]
     elsewhere = [e for e in estimates if e not in here]
-    kept = here[: max(limit // 2, limit - len(elsewhere))]
+    kept = here[: max(2 * limit // 3, limit - len(elsewhere))]
     kept += elsewhere[: limit - len(kept)]
     return tuple(e for e in estimates if e in kept)
 
@@ -206,7 +206,7 @@ def headline(run: Run) -> Headline:
         said = (
             f"There is no advice: this run is {run.state}.",
             run.error or "It has not come to its advice.",
-            f"What {len(run.outcomes)} probes gave is kept.",
+            f"What {len(run.outcomes)} {'probe' if len(run.outcomes) == 1 else 'probes'} gave is kept.",
             "",
         )
     else:

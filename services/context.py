@@ -1,7 +1,9 @@
 """What every use case stands on: the settings and the store of this process, made once."""
 
+import getpass
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
@@ -26,7 +28,14 @@ def context() -> Context:
         BadInput: no place to keep data is known, or the database address is wrong.
         StoreError: the folder or the database cannot be used.
     """
-    return make_context(os.environ)
+    return make_context({**_user(), **os.environ})
+
+
+def _user() -> dict[str, str]:
+    """Return the name of this user as the system knows it, for environments that do not say it."""
+    with suppress(OSError, KeyError):
+        return {"USER": getpass.getuser()}
+    return {}
 
 
 def make_context(environ: Mapping[str, str]) -> Context:

@@ -51,21 +51,22 @@ def _parsed(asked: str) -> tuple[PoolRequest, ...]:
 def _named(request: PoolRequest, devices: Sequence[Device], where: Where) -> Pool:
     device = next((d for d in devices if d.id == request.accelerator), None)
     if device is not None:
-        return Pool(device.id, request.count, device.kind, request.price_usd_per_h, "attached", attached=True)
+        price = None if request.price_usd_per_h is None else request.price_usd_per_h * request.count
+        return Pool(device.id, request.count, device.kind, price, "attached", attached=True)
     chip = catalog.accelerator(request.accelerator)
     return _priced(chip, request.count, where, request.price_usd_per_h)
 
 
-def _priced(chip: Accelerator, count: int, where: Where, price_usd_per_h: float | None) -> Pool:
+def _priced(chip: Accelerator, count: int, where: Where, usd_per_chip_h: float | None) -> Pool:
     hosts = -(-count // chip.chips_per_host) if chip.chips_per_host else 1
-    if price_usd_per_h is not None:
-        return Pool(chip.key, count, chip.kind, price_usd_per_h, "price given", hosts=hosts)
+    if usd_per_chip_h is not None:
+        return Pool(chip.key, count, chip.kind, usd_per_chip_h * count, "price given", hosts=hosts)
     offer = catalog.cheapest(chip.key, where)
     if offer is None:
         return Pool(chip.key, count, chip.kind, None, "no price known", hosts=hosts)
-    return Pool(
-        chip.key, count, chip.kind, offer.usd_per_chip_h * count, f"{offer.cloud} {offer.region}, {offer.terms}", hosts=hosts
-    )
+    place = f"{offer.cloud} {offer.region}".strip()
+    seller = f"{place}, {offer.terms}" if offer.terms else place
+    return Pool(chip.key, count, chip.kind, offer.usd_per_chip_h * count, seller, hosts=hosts)
 
 
 def _from_catalog(where: Where) -> tuple[Pool, ...]:

@@ -25,23 +25,31 @@ class Reporter:
         total: probes that are planned.
         keep: stores one outcome before it is told.
         tell: hears of every change.
+        budget_s: seconds after which no probe is begun.
         clock: seconds, monotonic.
     """
 
     def __init__(
-        self, total: int, keep: Callable[[Outcome], None], tell: Listener, clock: Callable[[], float] = time.monotonic
+        self,
+        total: int,
+        keep: Callable[[Outcome], None],
+        tell: Listener,
+        budget_s: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.progress = Progress("starting runtimes", total=total)
         self.outcomes: list[Outcome] = []
         self._keep, self._tell, self._clock, self._started = keep, tell, clock, clock()
+        self._subject, self._budget_s = "", budget_s
 
     def hear(self, event: Event) -> None:
         """Take one event in."""
         outcome: Outcome | None = None
         match event:
             case Stage(text):
-                self.progress = replace(self.progress, stage=text, place=0)
+                self.progress = replace(self.progress, stage=text, current=self._subject, place=0)
             case Started(probe):
+                self._subject = probe.label
                 self.progress = replace(self.progress, stage="preparing", current=f"{probe.label} in {probe.runtime}", place=0)
             case Waiting(device):
                 self.progress = replace(self.progress, stage=f"waiting for {device}, which another run holds", place=1)
@@ -64,7 +72,7 @@ class Reporter:
     def _timed(self) -> Progress:
         elapsed = self._clock() - self._started
         done, total = self.progress.done, self.progress.total
-        remaining = elapsed / done * (total - done) if done else None
+        remaining = min(elapsed / done * (total - done), max(0.0, self._budget_s - elapsed)) if done else None
         return replace(self.progress, elapsed_s=elapsed, remaining_s=remaining)
 
 
@@ -116,6 +124,6 @@ def probe(
         planned.extend(probes.kernel_probes(usable(device, installed), device, tier, only))
     if not planned:
         raise BadInput(f"kernel {only!r}", f"one of {', '.join(probes.kernel_names())}", "choose one of these")
-    reporter = Reporter(len(planned), here.store.keep_loose, on_progress or (lambda _progress, _outcome: None))
+    reporter = Reporter(len(planned), here.store.keep_loose, on_progress or (lambda _progress, _outcome: None), budget_s)
     probes.run_probes(planned, attached, installed, here.settings, reporter.hear, lambda: False, budget_s)
     return tuple(reporter.outcomes)

@@ -12,12 +12,13 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import catalog
 import intake
 import probes
 from core.errors import BadInput, StoreError, one_line
@@ -165,6 +166,12 @@ def count(search: str = "", task: str | None = None, state: str | None = None, o
     return (here or context()).store.count(search, task, state, owner)
 
 
+def known(run_ids: Sequence[str], *, here: Context | None = None) -> list[str]:
+    """Return those of the ids that are runs, each once, in their order."""
+    there = (here or context()).store.known(tuple(run_ids))
+    return [run_id for run_id in dict.fromkeys(run_ids) if run_id in there]
+
+
 def delete(run_id: str, *, here: Context | None = None) -> None:
     """Remove a run with everything it measured; one that is still at work is stopped first.
 
@@ -205,18 +212,21 @@ def record_actual(run_id: str, step_time_s: float, runtime: str | None = None, a
         here: the context; that of this process when None.
 
     Raises:
-        NotFound: no such run.
+        NotFound: no such run, or an accelerator that is neither in the catalog nor was attached.
         BadInput: not a time, or nothing was recommended and no runtime or accelerator was named.
     """
     store = (here or context()).store
     if not (math.isfinite(step_time_s) and step_time_s > 0):
         raise BadInput(f"a step time of {step_time_s}", "seconds greater than 0", "give the measured time of one step")
-    best = store.run(run_id).recommendation
+    run = store.run(run_id)
+    best = run.recommendation
     candidate = best.best.candidate if best and best.best else None
     runtime = runtime or (candidate.runtime if candidate else None)
     accelerator = accelerator or (candidate.pools[0].accelerator if candidate and candidate.pools else None)
     if runtime is None or accelerator is None:
         raise BadInput("a run that recommended nothing", "where the step was timed", "name the runtime and the accelerator")
+    if accelerator not in {device.id for device in run.devices}:
+        catalog.accelerator(accelerator)
     actual = Actual(run_id, runtime, accelerator, float(step_time_s), _now(), _text(text))
     store.add_actual(actual)
     return actual

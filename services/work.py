@@ -76,7 +76,7 @@ class _State:
         attached = probes.devices()
         known = probes.installed_runtimes(self.here.settings.interpreters)
         self.here.store.save_facts(self.run.id, attached, versions_of(known))
-        reporter = Reporter(0, self._keep, self._tell)
+        reporter = Reporter(0, self._keep, self._tell, options.budget_s)
         if options.probe != "none":
             installed = chosen_runtimes(options.runtimes, self.here.settings)
             self._probe(reporter, self._plan(attached, installed), attached, installed, options.budget_s)

@@ -2,6 +2,7 @@
 
 from intake.counting import Counts, Tally
 from intake.sizes import BATCH, Sizes, whole, word
+from intake.wording import fault
 
 SIZES = (
     BATCH,
@@ -9,6 +10,16 @@ SIZES = (
     whole("classes", "outputs; 1 with a binary loss"),
     word("loss", "cross_entropy or binary", ("cross_entropy", "binary"), "cross_entropy"),
 )
+
+
+def check(where: str, sizes: Sizes) -> None:
+    """Refuse a binary loss over more than one logit.
+
+    Raises:
+        BadInput: there is another number of classes than one.
+    """
+    if sizes.word("loss") == "binary" and sizes.whole("classes") != 1:
+        raise fault(f"{where}.classes", sizes.whole("classes"), "1 with a binary loss", "set classes: 1, or loss: cross_entropy")
 
 
 def count(sizes: Sizes, dtype: str) -> Counts:

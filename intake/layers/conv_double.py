@@ -19,14 +19,16 @@ SIZES = (
 
 
 def check(where: str, sizes: Sizes) -> None:
-    """Refuse odd channels before an upsampling and images too small to pool.
+    """Refuse odd channels before an upsampling, a skip without one, and images too small to pool.
 
     Raises:
-        BadInput: either.
+        BadInput: one of these.
     """
     before = sizes.word("before")
     if before == "up" and sizes.whole("in_channels") % 2:
         raise fault(f"{where}.in_channels", sizes.whole("in_channels"), "an even number before an upsampling", "make it even")
+    if before != "up" and sizes.whole("skip_channels"):
+        raise fault(f"{where}.skip_channels", sizes.whole("skip_channels"), "0 where nothing is joined", "set before: up")
     if before == "pool" and min(sizes.whole("height"), sizes.whole("width")) < 2:
         raise fault(f"{where}.height", sizes.whole("height"), "at least 2 before a pool", "use a larger image or fewer stages")
 

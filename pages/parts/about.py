@@ -42,7 +42,8 @@ def measuring() -> None:
         "and type; layers that repeat are also timed one and three deep, which tells what each further one adds.\n"
         "- Each framework runs in a process of its own. Its results must agree with the others before anything is timed.\n"
         "- Compiling and warming up are timed apart. Raw samples are kept; medians and spreads are computed from them.\n"
-        "- A result above 105 % of the device's peak, or too noisy to use, is kept, marked as doubted, and not used.\n"
+        "- A result above 105 % of the device's peak is kept, marked as doubted, and not used. One that is noisy, or that other "
+        "work on the machine disturbed, is used with a wider band, and says so.\n"
         "- A probe that fails is a row with its reason. Nothing is filled in for it."
     )
 

@@ -27,18 +27,12 @@ def asked_for() -> list[Run]:
     Raises:
         BadInput: fewer than two are left, or more than fit side by side.
     """
-    wanted = list(dict.fromkeys(st.query_params.get_all("id")))
+    wanted = link.several("id", service.known(st.query_params.get_all("id")))
     if len(wanted) > MOST_RUNS:
         raise BadInput(f"{len(wanted)} runs", f"at most {MOST_RUNS} side by side", "choose fewer in the history")
-    found: list[Run] = []
-    for run_id in wanted:
-        try:
-            found.append(service.open_run(run_id))
-        except BadInput as error:
-            st.warning(plain(str(error), 300), icon=":material/link_off:")
-    if len(found) < LEAST_RUNS:
-        raise BadInput(f"{len(found)} runs to compare", f"at least {LEAST_RUNS}", "tick them in the history")
-    return found
+    if len(wanted) < LEAST_RUNS:
+        raise BadInput("one run" if wanted else "no run", f"at least {LEAST_RUNS} to compare", "tick them in the history")
+    return [service.open_run(run_id) for run_id in wanted]
 
 
 def heads(found: Sequence[Run]) -> None:
@@ -67,7 +61,7 @@ def _choices(run: Run, ids: Sequence[str]) -> None:
 
 def everything() -> bool:
     """Draw the switch between differences and all facts, and return whether all are wanted."""
-    wanted = link.chosen("facts", ("all",), "") == "all"
+    wanted = link.chosen("facts", ("all", "differences"), "differences") == "all"
     return st.toggle("Also show what is the same", value=wanted, key="all_facts", on_change=_keep_facts)
 
 

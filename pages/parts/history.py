@@ -83,14 +83,14 @@ def filters() -> Wanted:
 def found(wanted: Wanted) -> tuple[int, tuple[RunSummary, ...]]:
     """Return how many runs match and the rows of this page of them."""
     total = runs.count(wanted.search, wanted.task, wanted.state, wanted.owner)
-    offset = (wanted.page - 1) * ROWS_A_PAGE
+    offset = (min(wanted.page, max(1, ceil(total / ROWS_A_PAGE))) - 1) * ROWS_A_PAGE
     return total, runs.history(wanted.search, wanted.task, wanted.state, wanted.owner, ROWS_A_PAGE, offset)
 
 
 def listing(rows: Sequence[RunSummary]) -> None:
     """Draw one line for each run: name and note, state, best, step time, age, and what can be done."""
     now = datetime.now(UTC)
-    ticked = st.query_params.get_all(TICKED)
+    ticked = link.several(TICKED, runs.known(st.query_params.get_all(TICKED)))
     _comparing(ticked)
     for row in rows:
         _line(row, now, row.id in ticked)

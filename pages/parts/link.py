@@ -43,10 +43,13 @@ def number(name: str, low: int, high: int, default: int) -> int:
 
 def several(name: str, options: Sequence[str]) -> list[str]:
     """Return the values of a repeated parameter that exist; the others are named."""
-    values = st.query_params.get_all(name)
-    for value in values:
-        if value not in options:
-            _say_bad(name, value, "one of " + ", ".join(options), "the others")
+    values = list(dict.fromkeys(st.query_params.get_all(name)))
+    gone = [value for value in values if value not in options]
+    if gone:
+        named = ", ".join(f"“{value[:40]}”" for value in gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
+        verb = "is" if len(gone) == 1 else "are"
+        said = f"The link asks for {name} {named}, which {verb} not there. Showing the others."
+        st.warning(plain(said, 600), icon=":material/link_off:")
     return [value for value in values if value in options]
 
 

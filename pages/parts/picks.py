@@ -44,11 +44,17 @@ def follow_rows(key: str, labels: Sequence[str], wanted: Sequence[str]) -> str:
 
 
 def from_rows(key: str, labels: Sequence[str]) -> Callable[[], None]:
-    """Return a callback that writes the ticked rows of a table into the address."""
+    """Return a callback that writes the ticked rows of a table into the address.
+
+    Rows of equal label (pools that differ in price) are ticked and unticked together.
+    """
 
     def copy() -> None:
         rows: list[int] = st.session_state[key]["selection"]["rows"]
-        link.put(PARAMETER, [labels[row] for row in sorted(rows) if row < len(labels)])
+        before = st.query_params.get_all(PARAMETER)
+        unticked = {label for row, label in enumerate(labels) if label in before and row not in rows}
+        ticked = dict.fromkeys(labels[row] for row in sorted(rows) if row < len(labels))
+        link.put(PARAMETER, [label for label in ticked if label not in unticked])
 
     return copy
 

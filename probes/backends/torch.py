@@ -78,8 +78,8 @@ class TorchBackend:
     def _callable(self, chain: Any) -> Any:
         """Return the chain, compiled where the runtime compiles.
 
-        Shapes are fixed: a worker compiles one small and then one real size of the same code, which `torch.compile` would take for
-        a size that varies. A user's first compilation is for fixed shapes.
+        Shapes are fixed: a worker compiles one small and then one real size of the same code, which `torch.compile` would take
+        for a size that varies. A user's first compilation is for fixed shapes.
         """
         return self.torch.compile(chain, dynamic=False) if self.compiled else chain
 

@@ -67,7 +67,7 @@ def row_picks(theme: Theme, tooltip: list[alt.Tooltip]) -> list[alt.Chart]:
     Args:
         tooltip: of the row, since the area lies over the marks.
     """
-    picked = alt.selection_point(name=PICKED, fields=["candidate"], empty=False)
+    picked = alt.selection_point(name=PICKED, fields=["candidate"], empty=False, toggle="true")
     left, right, y = alt.value(-4), alt.value("width"), alt.Y(**row_axis())
     outline = alt.Chart().mark_rect(filled=False, stroke=theme.primary, strokeWidth=2, cornerRadius=4, aria=False)
     area = alt.Chart().mark_rect(opacity=0, cursor="pointer", aria=False)

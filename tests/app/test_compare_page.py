@@ -63,6 +63,25 @@ def test_one_of_three_can_be_left_out(three: list[str], open_page: Opener) -> No
     assert _asked(page, "id") == [SECOND, THIRD]
 
 
+def test_the_limit_counts_runs_that_exist(three: list[str], open_page: Opener) -> None:
+    page = open_page("compare", id=[FIRST, SECOND, *(f"gone{i}" for i in range(9))])
+    assert not page.error
+    assert page.table
+
+
+def test_ticks_of_runs_that_are_gone_are_named_and_not_counted(three: list[str], open_page: Opener) -> None:
+    page = open_page("history", tick=["zzzz", FIRST, FIRST])
+    assert "zzzz" in page.warning[0].value
+    assert "Tick another run" in words_of(page)
+
+
+def test_a_page_beyond_the_last_shows_the_last(three: list[str], open_page: Opener) -> None:
+    page = open_page("history", page="99")
+    assert not page.exception
+    assert "3 runs" in words_of(page)
+    assert not page.info
+
+
 @pytest.mark.parametrize("ids", [[], [FIRST], [FIRST, FIRST], ["no-such", FIRST], [str(i) for i in range(9)]])
 def test_too_few_or_too_many_are_one_line_and_a_way_back(three: list[str], open_page: Opener, ids: list[str]) -> None:
     page = open_page("compare", id=ids)

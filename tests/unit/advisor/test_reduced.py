@@ -125,3 +125,44 @@ def test_each_block_compiles_once_and_each_further_layer_again() -> None:
 
 def test_its_subject_is_the_reduced_model() -> None:
     assert (probe(tower()).subject, probe(tower()).family) == (REDUCED_MODEL, "model")
+
+
+def test_what_failed_on_the_model_gets_no_figure_out_of_kernels() -> None:
+    found = asked(failure(probe(tower())), frame(), *kernels("jax"))
+    assert found.step_time_s is None
+    assert asked(frame(), *kernels("jax")).step_time_s is not None
+
+
+def test_blocks_that_were_all_measured_stand_where_the_model_failed() -> None:
+    found = asked(failure(probe(tower())), *block_measurements(tower(), "jax", {"first": FIRST, "middle": MIDDLE}), frame())
+    assert found.step_time_s is not None
+    assert found.step_time_s.tier == "measured"
+
+
+def test_a_failure_after_a_measurement_is_told_with_the_older_figure() -> None:
+    later = replace(failure(probe(tower()), "lost", "killed"), taken_at="2026-11-30T09:00:00Z")
+    found = asked(whole(), *middle(), frame(), later)
+    assert found.step_time_s is not None
+    told = "each block once: its last probe failed at lost: killed; the figure is of 2026-11-29"
+    assert told in found.missing
+
+
+def test_a_part_that_the_roofline_gave_is_not_called_measured_and_the_whole_is() -> None:
+    found = asked(whole(), *middle(), frame(), *kernels("jax", bytes_per_s=4e9))
+    assert found.step_time_s is not None
+    assert found.step_time_s.tier == "measured"
+    first = next(share.seconds for share in found.breakdown if share.block == "first")
+    assert first.tier == "transferred"
+    assert first.sigma > found.step_time_s.sigma
+
+
+def test_a_frame_that_matters_and_was_not_measured_is_the_usual_one_and_no_measurement() -> None:
+    tiny = [whole(2e-6), *middle(1e-6)]
+    found = asked(*tiny)
+    assert found.step_time_s is not None
+    assert found.step_time_s.mid > 2e-5
+    assert found.step_time_s.tier == "datasheet"
+    assert any("taken as what is usual" in phrase for phrase in found.missing)
+    measured = asked(*tiny, frame())
+    assert measured.step_time_s is not None
+    assert measured.step_time_s.tier == "measured"

@@ -23,7 +23,7 @@ short = st.text(max_size=30)
 pairs = st.lists(st.tuples(short, short), max_size=3).map(tuple)
 sizes = st.lists(st.tuples(short, st.integers() | finite | short | st.lists(st.integers(), min_size=1, max_size=3).map(tuple)),
                  max_size=4).map(tuple)
-probes = st.builds(Probe, short, st.sampled_from(["block", "kernel"]), sizes, short, short, short, seed=st.integers())
+probes = st.builds(Probe, short, st.sampled_from(["block", "kernel", "model"]), sizes, short, short, short, seed=st.integers())
 nanoseconds = st.lists(st.integers(0, 2**62), max_size=20).map(tuple)
 timings = st.builds(Timing, st.integers(0, 9), st.integers(1, 99), nanoseconds, nanoseconds, st.none() | finite)
 measurements = st.builds(

@@ -75,3 +75,33 @@ def test_a_model_has_the_weights_of_its_blocks() -> None:
     workload = intake.read_text("mobilenet-v2:train").workload
     counted = sum(layer.parameter_count for layer in _model("mobilenet-v2:train").layers({}).values())
     assert counted == sum(block.parameter_count for block in workload.blocks)
+
+
+def test_nothing_follows_a_loss() -> None:
+    first = make_block("dense_tower", "first", {"batch": 4, "widths": (8, 16), "first": 1}, 1, "fp32")
+    head = make_block("class_head", "head", {"batch": 4, "inputs": 16, "classes": 10}, 1, "fp32")
+    last = make_block("dense_tower", "last", {"batch": 4, "widths": (10, 4)}, 1, "fp32")
+    assert _wired(first, head)
+    assert not _wired(first, head, last)
+
+
+def test_a_model_with_ends_has_no_other_loss() -> None:
+    ends, *layers = intake.read_text("bert-base:train").workload.blocks
+    width = layers[0].size("width")
+    pixels = make_block(
+        "pixel_head", "pixels", {"batch": 4, "height": 4, "width": 4, "in_channels": width, "classes": 5}, 1, "fp32"
+    )
+    assert _wired(ends, *layers)
+    assert reduced_block((ends, *layers, pixels)) is None or not _wired(ends, *layers, pixels)
+
+
+def test_few_weights_over_many_positions_are_not_small() -> None:
+    def model(length: int) -> ReducedModel:
+        sizes = {"layers": 2, "width": 8, "heads": 4, "kv_heads": 2, "head_width": 2, "hidden": 8, "vocabulary": 16}
+        document = {"schema": 1, "task": "train", "batch": 1, "length": length, "model": {"preset": "llama-3-8b"} | sizes}
+        reduced = reduced_block(intake.read_document(document).blocks)
+        assert reduced is not None
+        return ReducedModel(dict(reduced.sizes))
+
+    assert model(16).is_small
+    assert not model(9000).is_small

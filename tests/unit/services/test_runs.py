@@ -162,6 +162,19 @@ def test_what_really_happened_elsewhere_needs_its_place(here: Context, add_run: 
     assert runs.record_actual(run.id, 1.5, "jax", "tpu-v6e", here=here).accelerator == "tpu-v6e"
 
 
+def test_what_really_happened_on_no_such_chip_is_refused(here: Context, add_run: Add) -> None:
+    run = add_run()
+    with pytest.raises(NotFound, match="bogus"):
+        runs.record_actual(run.id, 1.5, "jax", "bogus", here=here)
+    assert not runs.open_run(run.id, here=here).actuals
+
+
+def test_known_runs_are_told_once_in_the_order_asked_for(here: Context, add_run: Add) -> None:
+    first, second = add_run("a" * 12), add_run("b" * 12)
+    assert runs.known([second.id, "gone", first.id, second.id], here=here) == [second.id, first.id]
+    assert runs.known([], here=here) == []
+
+
 @pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_step_time_that_is_none_is_refused(here: Context, add_run: Add, seconds: float) -> None:
     run = add_run()
