@@ -7,6 +7,7 @@ import pytest
 from cli import parts, shapes
 from core.probe import Measurement
 from core.run import Progress
+from reports import view
 from tests.samples.parts import sample_runtimes
 from tests.samples.runs import outcomes_of, sample_hostile, sample_nothing_feasible, sample_run, sample_running
 
@@ -78,7 +79,9 @@ def test_the_text_answer_opens_with_the_three_sentences(capsys: pytest.CaptureFi
     text = capsys.readouterr().out
     assert text.startswith(f"{answer.sentence}\n{answer.why}\n{answer.rests_on}\n")
     assert "Left out:" in text
-    assert all(one.candidate.label in text for one in answer.ranked[: parts.SHOWN_ROWS])
+    shown = [row.label for row in view.shortlisted_rows(run, parts.SHOWN_ROWS)]
+    assert len(shown) == parts.SHOWN_ROWS
+    assert all(label in text for label in shown)
 
 
 def test_the_text_answer_of_a_hostile_run_keeps_each_row_on_its_line(capsys: pytest.CaptureFixture[str]) -> None:
