@@ -146,14 +146,14 @@ def measurements_of(order: tuple[Contender, ...]) -> int:
     return sum(1 for text in texts if _MEASURED.search(text))
 
 
-def rests_on_of(order: tuple[Contender, ...], trusted: int, devices: tuple[str, ...], today: str) -> str:
+def rests_on_of(order: tuple[Contender, ...], count_used: int, devices: tuple[str, ...], today: str) -> str:
     """Return what the answer rests on: how many measurements, where, and how many figures are of which tier."""
     tiers = Counter(c.estimate.step_time_s.tier for c in order if c.estimate.step_time_s is not None)
     best = order[0].estimate.step_time_s
     lead = f"The figure of the choice is {_TIER_WORDS[best.tier]}" if best is not None else "The choice has no step time"
     counted = ", ".join(f"{count} {_TIER_WORDS[tier]}" for tier, count in sorted(tiers.items()))
-    where = f" on {', '.join(devices)}" if devices and trusted else ""
-    used = "no measurement" if trusted == 0 else "1 measurement" if trusted == 1 else f"{trusted} measurements"
+    where = f" on {', '.join(devices)}" if devices and count_used else ""
+    used = "no measurement" if count_used == 0 else "1 measurement" if count_used == 1 else f"{count_used} measurements"
     busy = best is not None and any("contended" in text for text in best.evidence)
     doubt = " Other work used this machine while the choice was measured: measure again when it is quiet." if busy else ""
     return f"{lead}; the answer rests on {used}{where} and the catalog as of {today} ({counted}).{doubt}"
