@@ -13,10 +13,11 @@ from core.probe import Probe, Timing
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Import the framework and assert the device."""
+    """Import the framework and assert the device; `agreed` is the folder of what the device agreed on before, or empty."""
 
     runtime: str
     device_kind: str
+    agreed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,6 @@ class Prepared:
     """The programs run; `call_s` is a steady call of the deepest one."""
 
     call_s: float
-    stage_s: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)

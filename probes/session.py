@@ -1,9 +1,10 @@
 """A measuring session: one worker a runtime, one device held, every probe ends in an outcome.
 
-Order of work: all workers import at once (nothing is timed then); after that one thing at a time. For each subject all runtimes
-agree, compile and warm up, two side by side; then they are sampled one by one, in several rounds of random order, so that a
-drift of the machine falls on all of them alike. A worker that dies costs its own probe; a fresh one takes the rest, three
-times at most.
+Order of work: all workers import at once (nothing is timed then); after that one thing at a time. For each subject the runtimes
+agree, compile and warm up in turn: side by side they would stretch each other's compilations, which are told, and threads that
+wait for each other's cores take longer than one after the other. Then they are sampled in several rounds of random order, so that
+a drift of the machine falls on all of them alike. A worker that dies costs its own probe; a fresh one takes the rest, three times
+at most.
 """
 
 import os
@@ -30,18 +31,16 @@ from probes.messages import Broken, Finish, Finished, Open, Prepare, Prepared, R
 from probes.peaks import peak_flop_per_s
 from probes.plan import Planned
 
-ROUNDS = 4
+ROUNDS = 3
 SAMPLE_S = {
     ("block", "quick"): 1.0,
     ("block", "full"): 6.0,
-    ("model", "quick"): 2.0,
+    ("model", "quick"): 1.5,
     ("model", "full"): 6.0,
     ("kernel", "quick"): 0.5,
     ("kernel", "full"): 3.0,
 }
 """Seconds of timed samples for one probe, over all rounds, by its family and tier."""
-PREPARED_AT_ONCE = 2
-"""Workers that agree, compile and warm up side by side; compilers use one core, and nothing is timed for advice meanwhile."""
 HELD_SHARE = 0.4
 """Share of the device's memory that prepared programs of all runtimes may hold together."""
 MOST_RESTARTS = 3
@@ -197,6 +196,7 @@ class Session:
 
     def _start(self, benches: list[Bench]) -> None:
         """Start workers and let them import at the same time."""
+        agreed = self.settings.home / "cache" / "agreed" / self.device.uuid.replace("/", "_")
         opened: list[Bench] = []
         for bench in benches:
             environment = worker_environment(
@@ -208,7 +208,7 @@ class Session:
             )
             try:
                 bench.worker = WorkerHandle(bench.runtime.interpreter, environment, self.limits)
-                bench.worker.tell(Open(bench.runtime.id, self.device.kind))
+                bench.worker.tell(Open(bench.runtime.id, self.device.kind, str(agreed)))
                 opened.append(bench)
             except WorkerGone as gone:
                 self._lost(bench, gone)
@@ -238,14 +238,15 @@ class Session:
         """Prepare one subject in every runtime, sample in rounds, and hand over."""
         prepared: list[Planned] = []
         calls: dict[str, float] = {}
-        for pair in (together[i : i + PREPARED_AT_ONCE] for i in range(0, len(together), PREPARED_AT_ONCE)):
+        for one in together:
             if self.should_stop():
                 return
-            for one in [one for one in pair if self._asked_to_prepare(one.probe)]:
-                reply = self._hear(one.probe, self.limits.prepare_s)
-                if isinstance(reply, Prepared):
-                    prepared.append(one)
-                    calls[one.probe.runtime] = reply.call_s
+            if not self._asked_to_prepare(one.probe):
+                continue
+            reply = self._hear(one.probe, self.limits.prepare_s)
+            if isinstance(reply, Prepared):
+                prepared.append(one)
+                calls[one.probe.runtime] = reply.call_s
         self.on_event(Stage("measuring"))
         bystanders: dict[str, Bystanders] = {}
         for _ in range(ROUNDS):

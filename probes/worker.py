@@ -7,13 +7,14 @@ whatever a framework throws becomes a `Broken` reply.
 
 import os
 import sys
-import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from core.errors import one_line
 from core.probe import Probe
 from core.statistics import median
+from probes.agreed import Agreed, source_digest
 from probes.agreement import Agreement, check, worst
 from probes.backends import backend_module
 from probes.case import Case
@@ -49,7 +50,7 @@ class Worker:
     backend: Any = None
     watches: tuple[Stopwatch, ...] = ()
     agreement: Agreement | None = None
-    agreed: dict[str, Agreement] = field(default_factory=dict[str, Agreement])
+    agreed: Agreed = field(default_factory=lambda: Agreed(None, ()))
     frames: dict[tuple[str, str, str], Stopwatch] = field(default_factory=dict[tuple[str, str, str], Stopwatch])
     stage: str = "start"
 
@@ -71,38 +72,36 @@ class Worker:
         self.stage = "import"
         module = backend_module(request.runtime)
         self.backend = module.open_backend(request.runtime, request.device_kind)
-        return Ready(self.backend.versions(), self.backend.describe())
+        versions, device = self.backend.versions(), self.backend.describe()
+        if request.agreed:
+            about = (request.runtime, *(f"{name} {version}" for name, version in versions), device, source_digest())
+            self.agreed = Agreed(Path(request.agreed), about)
+        return Ready(versions, device)
 
     def _prepare(self, probe: Probe) -> Prepared:
         subject = subject_of(probe)
         sizes = dict(probe.sizes)
-        spent: list[tuple[str, float]] = []
         self.stage = "agree"
-        started = time.perf_counter()
         self.agreement = self._agree(subject, sizes, probe)
-        spent.append(("agree", time.perf_counter() - started))
         self.stage = "compile"
-        started = time.perf_counter()
         self.watches = tuple(self._watch(subject, sizes, probe, depth) for depth in depths_of(subject, sizes, probe))
-        spent.append(("compile", time.perf_counter() - started))
         self.stage = "warm-up"
-        started = time.perf_counter()
         for watch in self.watches:
             watch.warm_up()
-        spent.append(("warm-up", time.perf_counter() - started))
-        return Prepared(median(self.watches[-1].warm) * 1e-9, tuple(spent))
+        return Prepared(median(self.watches[-1].warm) * 1e-9)
 
     def _agree(self, subject: Subject, sizes: dict[str, Any], probe: Probe) -> Agreement:
         """Compare a subject with the reference on small sizes, once; a model as a whole if it is small, else part by part."""
         if isinstance(subject, ReducedModel) and not subject.is_small:
             return worst([self._agree(part.module, part.sizes, probe) for part in subject.parts])
         small = subject.small(sizes)
-        key = f"{probe.family} {getattr(subject, '__name__', '')} {sorted(small.items())} {probe.dtype} {probe.mode}"
-        if key not in self.agreed:
-            copies = SMALL_COPIES if subject.chains(small) else 1
-            case = Case(subject, small, copies, probe.mode, probe.optimizer, probe.dtype, probe.seed)
-            self.agreed[key] = check(self.backend, case)
-        return self.agreed[key]
+        copies = SMALL_COPIES if subject.chains(small) else 1
+        case = Case(subject, small, copies, probe.mode, probe.optimizer, probe.dtype, probe.seed)
+        found = self.agreed.find(case)
+        if found is None:
+            found = check(self.backend, case)
+            self.agreed.keep(case, found)
+        return found
 
     def _watch(self, subject: Subject, sizes: dict[str, Any], probe: Probe, depth: int) -> Stopwatch:
         if depth == 0:

@@ -34,6 +34,13 @@ class TorchBackend:
             raise WorkerError(f"got torch {torch.__version__} without a usable GPU; expected cuda; install the GPU build")
         self.device = torch.device("cuda" if device_kind == "gpu" else "cpu")
         torch.set_float32_matmul_precision("highest")
+        if self.compiled:
+            self._start_compiler()
+
+    def _start_compiler(self) -> None:
+        """Compile next to nothing, so that importing the compiler and looking for its tools is in no probe's compile time."""
+        row = self.torch.ones(1, device=self.device, requires_grad=True)
+        self.torch.compile(lambda x: x + x, dynamic=False)(row).sum().backward()
 
     def versions(self) -> tuple[tuple[str, str], ...]:
         """Return (distribution, version) pairs."""

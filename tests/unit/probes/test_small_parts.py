@@ -27,10 +27,10 @@ from probes.messages import (
 )
 
 PROBE = Probe("dense_tower", "block", (("batch", 2), ("widths", (4, 2))), "fp32", "jax", "cpu:0")
-REQUESTS = (Open("jax", "cpu"), Prepare(PROBE), Sample(0.5, 4), Finish())
+REQUESTS = (Open("jax", "cpu", "/h/agreed"), Prepare(PROBE), Sample(0.5, 4), Finish())
 REPLIES = (
     Ready((("jax", "0.10.2"),), "cpu"),
-    Prepared(0.1, (("agree", 0.2),)),
+    Prepared(0.1),
     Sampled(4),
     Finished((Timing(1, 2, (3, 4)),), 5, 1e-7),
     Broken("compile", "no"),
