@@ -8,9 +8,10 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.parts.text import name_tab
+
 parts = Path(__file__).parent / "pages" / "parts"
 st.set_page_config(
-    page_title="Tandem",
     page_icon=str(parts / "mark.svg"),
     layout="wide",
     menu_items={
@@ -19,7 +20,7 @@ st.set_page_config(
 )
 st.logo(str(parts / "wordmark.svg"), size="large")
 
-st.navigation(
+page = st.navigation(
     [
         st.Page("pages/ask.py", title="Ask", icon=":material/search:", url_path="", default=True),
         st.Page("pages/run.py", title="Run", icon=":material/speed:", url_path="run", visibility="hidden"),
@@ -29,4 +30,6 @@ st.navigation(
         st.Page("pages/about.py", title="About the numbers", icon=":material/info:", url_path="about"),
     ],
     position="top",
-).run()
+)
+name_tab(page.title)
+page.run()

@@ -55,6 +55,7 @@ _TASK_NOTES = {
     "serve": "one batch after the other, without a queue",
     "preprocess": "one forward pass for each batch",
 }
+_CAUSAL_NOTE = "attention is counted in full, as FLOP counters do; a kernel that skips what the causal mask hides does half of it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ def preset_document(name: str, task: str) -> dict[str, object]:
     if task not in TASKS:
         raise unknown(f"preset {name}", "task", task, TASKS)
     asked: dict[str, object] = dict(_asked(known.tasks, task))
-    document: dict[str, object] = {"schema": SCHEMA, "name": f"{known.title}, {task}", "task": task, "model": {"preset": name}}
+    document: dict[str, object] = {"schema": SCHEMA, "name": known.title, "task": task, "model": {"preset": name}}
     return document | asked | {"objective": "time"}
 
 
@@ -224,6 +225,8 @@ def _workload(
     batch, length, unit, units = amounts
     if task in _TASK_NOTES:
         assumed.append(_TASK_NOTES[task])
+    if any(_masks_half(block) for block in blocks):
+        assumed.append(_CAUSAL_NOTE)
     total = read_total(top)
     if total.tokens is not None and unit != "tokens":
         raise fault(
@@ -250,6 +253,12 @@ def _workload(
         source=source,
     )
     return _within_reason(workload)
+
+
+def _masks_half(block: Block) -> bool:
+    """Whether a causal mask hides half of the attention that is counted."""
+    sizes = dict(block.sizes)
+    return bool(sizes.get("causal")) and sizes.get("length", 1) != 1
 
 
 def _within_reason(workload: Workload) -> Workload:

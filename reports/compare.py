@@ -16,6 +16,8 @@ from reports.view import UNKNOWN, amount_text, figure, throughput_writer
 
 Writer: TypeAlias = Callable[[float], str]
 LEAST_RUNS, MOST_RUNS = 2, 6
+FACTOR = 2.0
+"""From this ratio on, and under its inverse, a change reads as a factor: nobody pictures +1600 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Cell:
 
     Args:
         text: the value in words; a dash when unknown.
-        change: against the base, `+12 %`; empty for the base, for texts and for what is unknown.
+        change: against the base, `+12.0 %`, from twice or half on `2.5 x`; empty for the base, for texts and for what is unknown.
         verdict: `bands part` or `bands overlap` for numbers with bands; empty otherwise.
     """
 
@@ -60,6 +62,27 @@ def compare(runs: Sequence[Run]) -> tuple[CompareRow, ...]:
         runs: at least one; the first is the base.
     """
     return (*_answers(runs), *_step_times(runs), *_facts(runs))
+
+
+def unlike(runs: Sequence[Run]) -> str:
+    """Return one line when steps of these runs do not hold the same work, so that their times are not of the same; else empty."""
+    flops = [run.workload.flop_per_step for run in runs]
+    tasks = dict.fromkeys(run.workload.task for run in runs)
+    if len(set(flops)) == 1 and len(tasks) == 1:
+        return ""
+    said = f"from {write.count(min(flops), 'FLOP')} to {write.count(max(flops), 'FLOP')}" if len(set(flops)) > 1 else ""
+    other = f"tasks {' and '.join(tasks)}" if len(tasks) > 1 else ""
+    return (
+        f"A step is not the same work in all of these runs ({', '.join(filter(None, (said, other)))}): "
+        "a longer step time need not mean a slower choice."
+    )
+
+
+def _change(ratio: float) -> str:
+    """Return `+12.0 %` for a ratio of 1.12, `2.5 x` or `0.40 x` for one that is far from 1."""
+    if ratio >= FACTOR or ratio <= 1 / FACTOR:
+        return f"{ratio:.3g} x"
+    return f"{100 * (ratio - 1):+.1f} %"
 
 
 def _answers(runs: Sequence[Run]) -> list[CompareRow]:
@@ -140,5 +163,5 @@ def _cells(found: Sequence[Quantity | None], writers: Sequence[Writer], per: Seq
         parts = quantity.high < base.low or quantity.low > base.high
         banded = base.low < base.high or quantity.low < quantity.high
         verdict = ("bands part" if parts else "bands overlap") if banded else ""
-        cells.append(Cell(text, f"{100 * (quantity.mid / base.mid - 1):+.1f} %", verdict))
+        cells.append(Cell(text, _change(quantity.mid / base.mid), verdict))
     return tuple(cells)

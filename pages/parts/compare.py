@@ -9,7 +9,7 @@ from core.run import Run
 from pages.parts import link
 from pages.parts.tables import small_table
 from pages.parts.text import STATE_WORDS, plain
-from reports.compare import LEAST_RUNS, MOST_RUNS, Cell, compare
+from reports.compare import LEAST_RUNS, MOST_RUNS, Cell, compare, unlike
 from services import runs as service
 
 TITLES = {
@@ -67,6 +67,8 @@ def everything() -> bool:
 
 def tables(found: Sequence[Run], all_facts: bool) -> None:
     """Draw a table for each section that has something to say."""
+    if said := unlike(found):
+        st.warning(plain(said), icon=":material/warning:")
     heads_of = ["", *(f"{plain(run.workload.name, 40)} {plain(run.id[:6])}" for run in found)]
     shown = [row for row in compare(found) if all_facts or row.differs]
     for section, title in TITLES.items():

@@ -7,7 +7,7 @@ import streamlit as st
 from core.errors import BadInput
 from core.run import Run
 from pages.parts import link
-from pages.parts.text import STATE_WORDS, plain
+from pages.parts.text import STATE_WORDS, name_tab, plain
 from reports import view
 
 
@@ -24,7 +24,8 @@ def asked_for() -> str:
 
 
 def heading(run: Run) -> None:
-    """Draw name, state and when, where and by whom it was asked for."""
+    """Draw name, state and when, where and by whom it was asked for; the browser's tab has the same name."""
+    name_tab(f"{run.workload.name} {run.workload.task}")
     word, icon, color = STATE_WORDS[run.state]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.title(plain(run.workload.name, 120), anchor=False, width="content")

@@ -21,6 +21,8 @@ from reports import facts, view
 
 ROW_PX = 35
 ROWS_SHOWN = 12
+LINES_PX = 60
+"""A row of two lines, for tables of sentences."""
 PARTS_OF = 24
 """Candidates whose parts are listed; the same ones that the charts draw first."""
 Columns = dict[str, Any]
@@ -158,7 +160,7 @@ def operations_table(workload: Workload) -> None:
 def excluded_table(run: Run) -> None:
     """Draw what was excluded, by which rule, and where that can be read."""
     text = st.column_config.TextColumn
-    _table(
+    _sentences(
         [
             {
                 "about": r.applies_to,
@@ -184,7 +186,7 @@ def excluded_table(run: Run) -> None:
 
 def gaps_table(run: Run) -> None:
     """Draw what is not known and what would tell."""
-    _table(
+    _sentences(
         [{"what": r.what, "remedy": r.remedy, "cost": None if r.cost == view.UNKNOWN else r.cost} for r in facts.gap_rows(run)],
         "What is not known",
         {
@@ -197,7 +199,7 @@ def gaps_table(run: Run) -> None:
 
 def failures_table(run: Run) -> None:
     """Draw the probes that were not answered, with stage and reason."""
-    _table(
+    _sentences(
         [
             {
                 "subject": r.subject,
@@ -223,7 +225,7 @@ def failures_table(run: Run) -> None:
 
 def flips_table(run: Run) -> None:
     """Draw the smallest changes that change the choice."""
-    _table(
+    _sentences(
         [dict(zip(("what", "now", "at", "winner"), row, strict=True)) for row in facts.flip_rows(run)],
         "What would change the choice",
         {"what": "If this changes", "now": "Now", "at": "Changes at", "winner": "Then choose"},
@@ -277,6 +279,12 @@ def outcomes_table(outcomes: Sequence[Outcome], height: int | None = None) -> No
         },
         height,
     )
+
+
+def _sentences(rows: Sequence[dict[str, Any]], alt: str, columns: Columns) -> None:
+    """Draw a table whose cells hold sentences: two lines a row, wrapped."""
+    fitting = LINES_PX * min(len(rows), ROWS_SHOWN // 2) + ROW_PX + 3
+    _table(rows, alt, columns, fitting, row_height=LINES_PX)
 
 
 def _table(rows: Sequence[dict[str, Any]], alt: str, columns: Columns, height: int | None = None, **more: Any) -> None:

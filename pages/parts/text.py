@@ -72,6 +72,11 @@ def age(seconds: float) -> str:
     return f"{int(max(seconds, 0))} s ago"
 
 
+def name_tab(title: str) -> None:
+    """Name the browser's tab after what it shows, so that several can be told apart."""
+    st.set_page_config(page_title=f"{one_line(title, 60)} · Tandem")
+
+
 def refuse(error: TandemError) -> None:
     """Show what a person should know about their own mistake: one line, no trace."""
     st.error(plain(str(error), 500), icon=":material/error:")

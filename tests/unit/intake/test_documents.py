@@ -15,6 +15,7 @@ from intake import preset_document, read_document, read_file, read_text
 from intake.families import families
 from intake.typical import typical_decoder
 
+CAUSAL = "attention is counted in full, as FLOP counters do; a kernel that skips what the causal mask hides does half of it"
 ROOT = Path(__file__).parents[3]
 WHOLE = """
 schema: 1
@@ -55,7 +56,7 @@ def test_the_whole_contract_is_read() -> None:
     assert workload.targets == Targets(24.0, 500.0)
     assert workload.pools == (PoolRequest("tpu-v6e", 16), PoolRequest("h100-sxm", 8, 2.5), PoolRequest("cpu:0", 1))
     assert workload.where == Where(("gcp", "aws"), (), True, False)
-    assert workload.assumptions == ("all weights are trained; dropout is 0",)
+    assert workload.assumptions == ("all weights are trained; dropout is 0", CAUSAL)
     assert workload.total_steps == pytest.approx(2e9 / (64 * 4096))
 
 
@@ -91,7 +92,16 @@ def test_what_a_preset_fills_in_is_an_assumption() -> None:
         "batch 8, as the preset says",
         "length 1,024, as the preset says",
         "dropout is 0",
+        CAUSAL,
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [("gpt2-small:train", True), ("llama-3-8b:infer", True), ("bert-base:train", False), ("resnet-50:train", False)],
+)
+def test_attention_that_a_mask_halves_is_said_to_be_counted_in_full(text: str, masked: bool) -> None:
+    assert (CAUSAL in read_text(text).workload.assumptions) is masked
 
 
 @pytest.mark.parametrize("name", preset_names())

@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
+
 from core.quantity import log_normal
 from core.run import Run
 from core.workload import Total
-from reports.compare import Cell, CompareRow, compare
+from reports.compare import Cell, CompareRow, compare, unlike
 from tests.samples.runs import sample_failed, sample_run
 
 
@@ -30,11 +32,28 @@ def test_equal_runs_differ_in_nothing() -> None:
 
 
 def test_a_change_is_told_against_the_first_run() -> None:
-    base, other = _faster(sample_run(), 1.0), _faster(sample_run(), 0.5)
+    base, other = _faster(sample_run(), 1.0), _faster(sample_run(), 0.8)
     first, second = _row(compare((base, other)), "step time of the chosen").cells
     assert (first.change, first.verdict) == ("", "")
-    assert (second.change, second.verdict) == ("-50.0 %", "bands part")
-    assert _row(compare((other, base)), "step time of the chosen").cells[1].change == "+100.0 %"
+    assert (second.change, second.verdict) == ("-20.0 %", "bands part")
+    assert _row(compare((other, base)), "step time of the chosen").cells[1].change == "+25.0 %"
+
+
+@pytest.mark.parametrize(
+    ("factor", "said"), [(1.99, "+99.0 %"), (2.0, "2 x"), (17.25, "17.2 x"), (0.51, "-49.0 %"), (0.4, "0.4 x")]
+)
+def test_a_change_that_nobody_pictures_in_percent_is_a_factor(factor: float, said: str) -> None:
+    rows = compare((_faster(sample_run(), 1.0), _faster(sample_run(), factor)))
+    assert _row(rows, "step time of the chosen").cells[1].change == said
+
+
+def test_steps_of_other_work_are_told_once_and_equal_ones_are_not() -> None:
+    run = sample_run()
+    half = replace(run, workload=replace(run.workload, blocks=run.workload.blocks[:1]))
+    assert unlike((run, run)) == ""
+    assert "FLOP to" in unlike((run, half))
+    inferring = replace(run, workload=replace(run.workload, task="infer"))
+    assert f"tasks {run.workload.task} and infer" in unlike((run, inferring))
 
 
 def test_bands_that_overlap_do_not_part() -> None:
