@@ -19,7 +19,8 @@ TIER_SIGMA: dict[str, float] = {
 """Standard deviation of ln(truth / estimate) that a tier starts with, before anything is learnt from residuals.
 
 Source: `bench/attached.py` for `measured`: over two of its runs, one on a calm host and one on a busy one (160 steps), the bands
-that this gives hold 82.5 %, the middle of the 75 to 90 % that they are held to; the others are priors, widened until the bench or a fit replaces them.
+that this gives hold 82.5 %, the middle of the 75 to 90 % that they are held to. The others are priors, widened until the bench or
+a fit replaces them.
 """
 
 Z_80 = 1.2815515655446004

@@ -61,7 +61,12 @@ def _look(spec: RuntimeSpec, interpreter: str | None) -> Runtime:
         if name not in versions and not any(other in versions for own, other in spec.alternatives if own == name)
     ]
     if missing:
-        reason = f"{', '.join(missing)} is not installed; run ./tandem app once more, which completes the environment"
+        lacking = ", ".join(missing)
+        reason = (
+            f"{lacking} is not installed in {interpreter}; install it there"
+            if interpreter
+            else f"{lacking} is not installed; run ./tandem app once more, which completes the environment"
+        )
         return Runtime(spec.id, spec.framework, spec.mode, tuple(sorted(versions.items())), reason=reason)
     return Runtime(
         spec.id, spec.framework, spec.mode, tuple(sorted(versions.items())), interpreter or sys.executable, installed=True

@@ -5,13 +5,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import intake
-import probes
 from advisor import Question, advise
 from core.advice import Recommendation
 from core.device import Device
 from core.probe import Outcome, Runtime
 from core.run import RunOptions
 from core.workload import Workload
+from probes.inventory import devices as attached_devices
+from probes.runtimes import installed_runtimes
 from services.context import context
 from services.pools import pools_for
 
@@ -23,8 +24,8 @@ def instant(document: Mapping[str, Any], options: RunOptions) -> Recommendation:
         BadInput: the document or the pools cannot be used.
     """
     here = context()
-    attached = probes.devices()
-    runtimes = probes.installed_runtimes(here.settings.interpreters)
+    attached = attached_devices()
+    runtimes = installed_runtimes(here.settings.interpreters)
     stored = here.store.measurements(tuple(device.uuid for device in attached))
     return answer(intake.read_document(document), options, attached, runtimes, stored)
 

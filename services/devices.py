@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-import probes
 from core.device import Device
 from core.probe import Runtime
+from probes.inventory import devices
+from probes.runtimes import installed_runtimes, usable_by
 from services.context import context
 
 
@@ -19,7 +20,7 @@ class DevicesReport:
 
 def report() -> DevicesReport:
     """Look at this machine; starts no framework."""
-    attached = probes.devices()
-    runtimes = probes.installed_runtimes(context().settings.interpreters)
-    pairs = probes.usable_by(attached, runtimes)
+    attached = devices()
+    runtimes = installed_runtimes(context().settings.interpreters)
+    pairs = usable_by(attached, runtimes)
     return DevicesReport(attached, runtimes, tuple((p.device, p.runtime, p.ok, p.reason, p.remedy) for p in pairs))

@@ -5,14 +5,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-import probes
 from core.device import Device
 from core.errors import BadInput
 from core.format import seconds
 from core.probe import Measurement, Outcome, Runtime
 from core.run import Progress
 from core.settings import Settings
-from probes import Answered, Event, Planned, Stage, Started, Waiting
+from probes.inventory import devices
+from probes.kernels import kernel_modules
+from probes.plan import Planned, kernel_probes
+from probes.runtimes import installed_runtimes, usable_by
+from probes.session import Answered, Event, Stage, Started, Waiting, run_probes
 from services.context import context
 
 Listener: TypeAlias = Callable[[Progress, Outcome | None], None]
@@ -89,7 +92,7 @@ def chosen_runtimes(ids: Sequence[str], settings: Settings) -> tuple[Runtime, ..
     Raises:
         BadInput: one that was asked for is not installed, with the reason.
     """
-    known = probes.installed_runtimes(settings.interpreters)
+    known = installed_runtimes(settings.interpreters)
     for name in ids:
         runtime = next((r for r in known if r.id == name), None)
         if runtime is None or not runtime.installed:
@@ -100,7 +103,7 @@ def chosen_runtimes(ids: Sequence[str], settings: Settings) -> tuple[Runtime, ..
 
 def usable(device: Device, runtimes: Sequence[Runtime]) -> tuple[Runtime, ...]:
     """Return the runtimes that can use a device."""
-    able = {pair.runtime for pair in probes.usable_by((device,), runtimes) if pair.ok}
+    able = {pair.runtime for pair in usable_by((device,), runtimes) if pair.ok}
     return tuple(runtime for runtime in runtimes if runtime.id in able)
 
 
@@ -117,13 +120,13 @@ def probe(
         BadInput: an unknown kernel, or a runtime that is not installed.
     """
     here = context()
-    attached = probes.devices()
+    attached = devices()
     installed = chosen_runtimes(tuple(runtimes), here.settings)
     planned: list[Planned] = []
     for device in attached:
-        planned.extend(probes.kernel_probes(usable(device, installed), device, tier, only))
+        planned.extend(kernel_probes(usable(device, installed), device, tier, only))
     if not planned:
-        raise BadInput(f"kernel {only!r}", f"one of {', '.join(probes.kernel_names())}", "choose one of these")
+        raise BadInput(f"kernel {only!r}", f"one of {', '.join(kernel_modules())}", "choose one of these")
     reporter = Reporter(len(planned), here.store.keep_loose, on_progress or (lambda _progress, _outcome: None), budget_s)
-    probes.run_probes(planned, attached, installed, here.settings, reporter.hear, lambda: False, budget_s)
+    run_probes(planned, attached, installed, here.settings, reporter.hear, lambda: False, budget_s)
     return tuple(reporter.outcomes)

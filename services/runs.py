@@ -20,10 +20,10 @@ from typing import Any
 
 import catalog
 import intake
-import probes
 from core.errors import BadInput, StoreError, one_line
 from core.probe import Outcome
 from core.run import FINAL_STATES, Actual, Progress, Run, RunOptions, RunSummary
+from probes.inventory import devices
 from services import supervision
 from services.context import Context, context
 from services.pools import pools_for
@@ -99,7 +99,7 @@ def create(document: Mapping[str, Any], options: RunOptions, owner: str = "", *,
 
 def _queued(document: Mapping[str, Any], options: RunOptions, owner: str, here: Context) -> Run:
     workload = intake.read_document(document)
-    pools_for(workload, probes.devices(), options.pools)
+    pools_for(workload, devices(), options.pools)
     run = Run(
         id=secrets.token_hex(6), created_at=_now(), finished_at=None, state="queued",
         document=json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False), options=options,

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import metadata
 
-import probes
 from core.advice import Recommendation
 from core.device import Device
 from core.errors import TandemError, one_line
 from core.probe import Measurement, Outcome, Runtime
 from core.run import Progress, Run
-from probes import Planned
+from probes.inventory import devices
+from probes.plan import Planned, block_probes, kernel_probes
+from probes.runtimes import installed_runtimes
+from probes.session import run_probes
 from services.advice import answer
 from services.context import Context, context
 from services.probing import Listener, Reporter, chosen_runtimes, usable
@@ -73,8 +75,8 @@ class _State:
     def measure_and_advise(self) -> Recommendation:
         """Probe as the options say, then answer."""
         options = self.run.options
-        attached = probes.devices()
-        known = probes.installed_runtimes(self.here.settings.interpreters)
+        attached = devices()
+        known = installed_runtimes(self.here.settings.interpreters)
         self.here.store.save_facts(self.run.id, attached, versions_of(known))
         reporter = Reporter(0, self._keep, self._tell, options.budget_s)
         if options.probe != "none":
@@ -91,7 +93,7 @@ class _State:
         planned: list[Planned] = []
         for device in attached:
             able = usable(device, installed)
-            planned.extend(probes.block_probes(self.run.workload, able, device))
+            planned.extend(block_probes(self.run.workload, able, device))
             planned.extend(_roof(able, device, self.run.workload.dtype))
         return tuple(planned)
 
@@ -104,7 +106,7 @@ class _State:
         budget_s: float,
     ) -> None:
         reporter.more(len(planned))
-        probes.run_probes(planned, attached, installed, self.here.settings, reporter.hear, self._stop, budget_s)
+        run_probes(planned, attached, installed, self.here.settings, reporter.hear, self._stop, budget_s)
 
     def _settle(
         self, reporter: Reporter, attached: Sequence[Device], installed: Sequence[Runtime], known: Sequence[Runtime]
@@ -119,7 +121,7 @@ class _State:
             }
             able = tuple(runtime for runtime in installed if runtime.id in contenders)
             planned = [
-                p for device in attached for p in probes.block_probes(self.run.workload, usable(device, able), device, "full")
+                p for device in attached for p in block_probes(self.run.workload, usable(device, able), device, "full")
             ]
             before = len(self.outcomes)
             self._probe(reporter, planned, attached, installed, self.run.options.budget_s - reporter.progress.elapsed_s)
@@ -151,7 +153,7 @@ def _roof(runtimes: Sequence[Runtime], device: Device, dtype: str) -> tuple[Plan
         return ()
     planned: list[Planned] = []
     for name, size in ROOF_KERNELS:
-        sweep = probes.kernel_probes((drawn,), device, "quick", name, dtype)
+        sweep = kernel_probes((drawn,), device, "quick", name, dtype)
         planned.extend(p for p in sweep if size is None or ("n", size) in p.probe.sizes)
     return tuple(planned)
 

@@ -23,7 +23,7 @@ def test_a_second_size_is_compiled_with_fixed_shapes(monkeypatch: pytest.MonkeyP
 
     backend = TorchBackend("torch-compile", "cpu")
     for batch in (3, 5, 7):
-        sizes = {"batch": batch, "widths": (4, 2), "features": 4}
+        sizes = {"batch": batch, "widths": (12, 16, 8), "activation": "relu", "last_activation": "none", "first": 0}
         backend.block_program(Case(block_modules()["dense_tower"], sizes, 1, "forward", "none", "fp32")).run()
     torch.compiler.reset()
     assert [

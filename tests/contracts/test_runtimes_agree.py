@@ -13,12 +13,12 @@ import pytest
 from core.probe import Probe, Runtime
 from core.reduced import REDUCED_MODEL, reduced_block
 from intake import read_document
-from probes import installed_runtimes
 from probes.blocks import block_modules
 from probes.environment import worker_environment
 from probes.launcher import Limits, WorkerHandle
 from probes.messages import Finish, Finished, Open, Prepare, Prepared, Ready
 from probes.reduced import ReducedModel
+from probes.runtimes import installed_runtimes
 
 LAYER: dict[str, Any] = {
     "batch": 2,

@@ -54,6 +54,15 @@ def test_importing_every_service_and_command_loads_no_framework() -> None:
     assert not {name.split(".")[0] for name in done.stdout.split()} & {*FRAMEWORKS, "streamlit"}
 
 
+def test_a_worker_needs_nothing_but_the_standard_library_numpy_and_its_framework() -> None:
+    imports = "import probes.worker; from probes import backends, blocks, kernels; from probes.backends import reference"
+    every = "backends.backend_modules(); blocks.block_modules(); kernels.kernel_modules()"
+    code = f"import sys; before = set(sys.modules); {imports}; {every}; print(*(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = {name.split(".")[0] for name in done.stdout.split()}
+    assert loaded - set(sys.stdlib_module_names) - {"__mp_main__"} == {"core", "numpy", "probes"}
+
+
 def test_the_list_of_commands_imports_none_of_them() -> None:
     code = "import sys; from cli.main import tandem; print(*tandem.list_commands(None)); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

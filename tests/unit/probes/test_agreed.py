@@ -13,7 +13,7 @@ from probes.blocks import block_modules
 from probes.case import Case
 from probes.worker import Worker
 
-SIZES = {"batch": 2, "widths": (4, 2), "features": 4}
+SIZES = {"batch": 2, "widths": (12, 16, 8), "activation": "relu", "last_activation": "none", "first": 0}
 FOUND = Agreement(1e-7, 2e-6)
 ABOUT = ("jax", "jax 0.10.2", "cpu")
 PROBE = Probe("dense_tower", "block", tuple(sorted(SIZES.items())), "fp32", "jax", "cpu:0", "train", "sgd")

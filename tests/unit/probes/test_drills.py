@@ -14,7 +14,10 @@ import pytest
 from core.device import Device
 from core.probe import Measurement, Outcome, Probe, ProbeFailure, Runtime
 from core.settings import Settings
-from probes import Answered, Event, Limits, Planned, devices, run_probes
+from probes.inventory import devices
+from probes.launcher import Limits
+from probes.plan import Planned
+from probes.session import Answered, Event, Waiting, run_probes
 
 PROBES = ("jax", "torch-eager")
 
@@ -117,8 +120,6 @@ def test_a_runtime_that_keeps_dying_is_held_and_every_probe_is_answered(tmp_path
 
 def test_a_device_that_is_held_makes_the_next_session_wait(tmp_path: Path) -> None:
     from filelock import FileLock
-
-    from probes import Waiting
 
     cpu: Device = devices()[0]
     (tmp_path / "leases").mkdir()

@@ -3,7 +3,8 @@
 import intake
 from core.device import Device
 from core.probe import Runtime
-from probes import block_probes, kernel_names, kernel_probes
+from probes.kernels import kernel_modules
+from probes.plan import block_probes, kernel_probes
 
 CPU = Device("cpu:0", "cpu", "test", "cpu-test", 16 * 2**30, 2)
 RUNTIMES = tuple(Runtime(name, "torch", "eager", (), "/python", installed=True) for name in ("torch-eager", "jax"))
@@ -84,7 +85,7 @@ def test_a_gpu_is_probed_at_the_whole_batch() -> None:
 
 def test_kernels_cover_every_runtime_and_the_full_tier_has_more_sizes() -> None:
     quick, full = kernel_probes(RUNTIMES, CPU, "quick"), kernel_probes(RUNTIMES, CPU, "full")
-    assert {p.probe.subject for p in quick} == set(kernel_names())
+    assert {p.probe.subject for p in quick} == set(kernel_modules())
     assert len(full) > len(quick)
 
 

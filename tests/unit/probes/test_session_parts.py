@@ -9,9 +9,10 @@ import intake
 from core.device import Device
 from core.probe import Probe, Runtime
 from core.settings import Settings
-from probes import Limits, Planned, block_probes
 from probes.blocks import block_modules
 from probes.depths import CHAIN_DEPTHS, SINGLE_DEPTHS, depths_of
+from probes.launcher import Limits
+from probes.plan import Planned, block_probes
 from probes.session import ROUNDS, Session, fewest_samples
 
 CPU = Device("cpu:0", "cpu", "test", "cpu-test", 1000, 2)

@@ -1,5 +1,6 @@
 """Messages, environments, peaks, runtimes and exits: the small parts around a worker."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,6 @@ import pytest
 from core.device import Device
 from core.errors import BadInput, NotFound
 from core.probe import Probe, Runtime, Timing
-from probes import installed_runtimes, peak_flop_per_s, usable_by
 from probes.backends import backend_module, backend_modules
 from probes.environment import worker_environment
 from probes.launcher import say_exit
@@ -25,6 +25,8 @@ from probes.messages import (
     read_request,
     write,
 )
+from probes.peaks import peak_flop_per_s
+from probes.runtimes import installed_runtimes, usable_by
 
 PROBE = Probe("dense_tower", "block", (("batch", 2), ("widths", (4, 2))), "fp32", "jax", "cpu:0")
 REQUESTS = (Open("jax", "cpu", "/h/agreed"), Prepare(PROBE), Sample(0.5, 4), Finish())
@@ -85,6 +87,15 @@ def test_an_interpreter_that_is_not_there_is_the_reason() -> None:
     jax = next(r for r in installed_runtimes((("jax", "/no/such/python"),)) if r.id == "jax")
     assert not jax.installed
     assert "TANDEM_PYTHON_JAX" in jax.reason
+
+
+def test_an_interpreter_that_lacks_packages_is_named_with_them(tmp_path: Path) -> None:
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n', encoding="utf-8")
+    bare.chmod(0o755)
+    jax = next(r for r in installed_runtimes((("jax", str(bare)),)) if r.id == "jax")
+    assert not jax.installed
+    assert jax.reason == f"jax, jaxlib, optax is not installed in {bare}; install it there"
 
 
 def test_a_cpu_build_of_torch_cannot_use_a_gpu_and_says_what_would_help() -> None:
