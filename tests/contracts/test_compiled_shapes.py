@@ -26,6 +26,7 @@ def test_a_second_size_is_compiled_with_fixed_shapes(monkeypatch: pytest.MonkeyP
         sizes = {"batch": batch, "widths": (12, 16, 8), "activation": "relu", "last_activation": "none", "first": 0}
         backend.block_program(Case(block_modules()["dense_tower"], sizes, 1, "forward", "none", "fp32")).run()
     torch.compiler.reset()
+    assert all(isinstance(one, torch.Tensor) for inputs in compiled for one in inputs), "a size was passed as a variable"
     assert [
         batch for inputs in compiled for tensor in inputs for batch in tensor.shape[:1] if tensor.ndim == 2 and batch in (3, 5, 7)
     ] == [3, 5, 7]
