@@ -32,11 +32,6 @@ def unfused(layer: Layer, arrays: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def weights_of(copy: Any) -> dict[str, dict[str, Any]]:
-    """Return the trainable arrays of one copy by layer and name."""
-    return {name: dict(zip(own.tandem_names, own.get_weights(), strict=False)) for name, own in copy.items()}
-
-
 def _make(keras: Any, layer: Layer) -> tuple[Any, tuple[str, ...]]:
     layers, o = keras.layers, dict(layer.options)
     named = tuple(name for name, _, _ in layer.arrays)

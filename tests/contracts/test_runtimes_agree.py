@@ -184,6 +184,14 @@ def test_a_runtime_agrees_with_the_reference(
     _agrees(handle, Probe(kind, "block", tuple(sorted(sizes.items())), "fp32", runtime.id, "cpu:0", mode, _optimizer(mode)))
 
 
+def test_gradients_do_not_depend_on_when_the_same_step_updates_a_weight(worker: tuple[Runtime, WorkerHandle]) -> None:
+    runtime, handle = worker
+    sizes = next(sizes for kind, sizes, _ in CASES if kind == "dense_tower")
+    for seed in range(1, 13) if runtime.id == "keras-tensorflow" else ():
+        named = tuple(sorted(sizes.items()))
+        _agrees(handle, Probe("dense_tower", "block", named, "fp32", runtime.id, "cpu:0", "train", "sgd", seed=seed))
+
+
 @pytest.mark.parametrize("preset", MODELS)
 def test_a_runtime_wires_a_reduced_model_as_the_reference_does(worker: tuple[Runtime, WorkerHandle], preset: str) -> None:
     runtime, handle = worker
