@@ -82,7 +82,7 @@ def _change(ratio: float) -> str:
     """Return `+12.0 %` for a ratio of 1.12, `2.5 x` or `0.40 x` for one that is far from 1."""
     if ratio >= FACTOR or ratio <= 1 / FACTOR:
         return f"{ratio:.3g} x"
-    return f"{100 * (ratio - 1):+.1f} %"
+    return f"{round(100 * (ratio - 1), 1) + 0.0:+.1f} %"
 
 
 def _answers(runs: Sequence[Run]) -> list[CompareRow]:

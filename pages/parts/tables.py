@@ -21,8 +21,9 @@ from reports import facts, view
 
 ROW_PX = 35
 ROWS_SHOWN = 12
-LINES_PX = 60
-"""A row of two lines, for tables of sentences."""
+LINES_PX = 68
+"""A row of three lines, for tables of sentences; Streamlit wraps text in rows that are higher than 64 pixels."""
+NAMES_SHOWN = 6
 PARTS_OF = 24
 """Candidates whose parts are listed; the same ones that the charts draw first."""
 Columns = dict[str, Any]
@@ -163,7 +164,7 @@ def excluded_table(run: Run) -> None:
     _sentences(
         [
             {
-                "about": r.applies_to,
+                "about": _first(r.applies_to.split(", ")),
                 "reason": r.reason,
                 "rule": r.rule,
                 "flag": r.flag,
@@ -281,8 +282,14 @@ def outcomes_table(outcomes: Sequence[Outcome], height: int | None = None) -> No
     )
 
 
+def _first(names: Sequence[str]) -> str:
+    """Return names as one phrase, those beyond the first few as a count; the report has them all."""
+    more = len(names) - NAMES_SHOWN
+    return ", ".join(names) if more < 2 else f"{', '.join(names[:NAMES_SHOWN])} and {more} more"
+
+
 def _sentences(rows: Sequence[dict[str, Any]], alt: str, columns: Columns) -> None:
-    """Draw a table whose cells hold sentences: two lines a row, wrapped."""
+    """Draw a table whose cells hold sentences: three lines a row, wrapped."""
     fitting = LINES_PX * min(len(rows), ROWS_SHOWN // 2) + ROW_PX + 3
     _table(rows, alt, columns, fitting, row_height=LINES_PX)
 

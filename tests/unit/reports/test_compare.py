@@ -40,7 +40,8 @@ def test_a_change_is_told_against_the_first_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("factor", "said"), [(1.99, "+99.0 %"), (2.0, "2 x"), (17.25, "17.2 x"), (0.51, "-49.0 %"), (0.4, "0.4 x")]
+    ("factor", "said"),
+    [(1.99, "+99.0 %"), (0.9999, "+0.0 %"), (2.0, "2 x"), (17.25, "17.2 x"), (0.51, "-49.0 %"), (0.4, "0.4 x")],
 )
 def test_a_change_that_nobody_pictures_in_percent_is_a_factor(factor: float, said: str) -> None:
     rows = compare((_faster(sample_run(), 1.0), _faster(sample_run(), factor)))
