@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from importlib import metadata
 
 from core.advice import Recommendation
@@ -11,18 +12,17 @@ from core.errors import TandemError, one_line
 from core.probe import Measurement, Outcome, Runtime
 from core.run import Progress, Run
 from probes.inventory import devices
-from probes.plan import Planned, block_probes, kernel_probes
+from probes.plan import Planned, block_probes
 from probes.runtimes import installed_runtimes
 from probes.session import run_probes
 from services.advice import answer
 from services.context import Context, context
 from services.probing import Listener, Reporter, chosen_runtimes, usable
+from services.roof import carried_over, roof_probes
 from services.supervision import RUN_VARIABLE, Heart, become_subreaper
 
 SETTLED_REGRET = 0.02
 """Probing until settled stops when choosing the best is expected to cost less than this."""
-ROOF_RUNTIMES = ("torch-eager", "jax")
-ROOF_KERNELS = (("matmul_chain", 2048), ("memory_triad", None))
 
 
 def work(run_id: str, on_progress: Listener | None = None) -> None:
@@ -59,7 +59,7 @@ def work(run_id: str, on_progress: Listener | None = None) -> None:
             )
             raise
         cancelled = heart.cancelled()
-        kept = f"cancelled; kept {len(state.outcomes)} of {state.progress.total} probes" if cancelled else ""
+        kept = f"cancelled; kept {state.progress.done} of {state.progress.total} probes" if cancelled else ""
         here.store.finish(run_id, "cancelled" if cancelled else "done", recommendation, kept)
 
 
@@ -94,8 +94,16 @@ class _State:
         for device in attached:
             able = usable(device, installed)
             planned.extend(block_probes(self.run.workload, able, device))
-            planned.extend(_roof(able, device, self.run.workload.dtype))
+            planned.extend(self._roof(able, device))
         return tuple(planned)
+
+    def _roof(self, able: Sequence[Runtime], device: Device) -> list[Planned]:
+        """Return what of the roof is to be measured; what was measured today is kept with this run as it is."""
+        roof = roof_probes(able, device, self.run.workload.dtype)
+        carried = carried_over(roof, self.here.store.measurements((device.uuid,)), device, able, datetime.now(UTC))
+        for measurement in carried:
+            self._keep(measurement)
+        return [one for one in roof if one.probe not in {measurement.probe for measurement in carried}]
 
     def _probe(
         self,
@@ -144,18 +152,6 @@ class _State:
 
     def _stop(self) -> bool:
         return self.heart is not None and self.heart.cancelled()
-
-
-def _roof(runtimes: Sequence[Runtime], device: Device, dtype: str) -> tuple[Planned, ...]:
-    """Return the two kernels that draw the roof of a device, in one runtime."""
-    drawn = next((r for name in ROOF_RUNTIMES for r in runtimes if r.id == name), None)
-    if drawn is None:
-        return ()
-    planned: list[Planned] = []
-    for name, size in ROOF_KERNELS:
-        sweep = kernel_probes((drawn,), device, "quick", name, dtype)
-        planned.extend(p for p in sweep if size is None or ("n", size) in p.probe.sizes)
-    return tuple(planned)
 
 
 def versions_of(runtimes: Sequence[Runtime]) -> tuple[tuple[str, str], ...]:
