@@ -3,6 +3,7 @@
 import click
 
 from cli.output import write
+from cli.parts import Number
 from core import format as fmt
 from core.probe import RUNTIME_IDS
 from services import runs
@@ -10,7 +11,7 @@ from services import runs
 
 @click.command()
 @click.argument("run")
-@click.option("--step-time-s", type=click.FloatRange(min=0, min_open=True), required=True, help="Seconds that a step took.")
+@click.option("--step-time-s", type=Number(min=0, min_open=True), required=True, help="Seconds that a step took.")
 @click.option("--runtime", type=click.Choice(RUNTIME_IDS), metavar="ID", help="Runtime used; without it the one advised.")
 @click.option("--accelerator", metavar="KEY", help="Accelerator used; without it the one advised.")
 @click.option("--note", default="", help="Free text.")

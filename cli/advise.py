@@ -5,7 +5,7 @@ import click
 from cli import shapes
 from cli.main import DONE, FINDING
 from cli.output import document, progress, write
-from cli.parts import json_flag, runtime_flag, tell_answer, tell_progress, titled
+from cli.parts import Number, json_flag, runtime_flag, tell_answer, tell_progress, titled
 from core.errors import TandemError
 from core.run import RunOptions
 from core.workload import OBJECTIVES
@@ -18,7 +18,7 @@ from services import runs, work, workloads
 @click.option("--pools", default="all", show_default=True, metavar="KEY=N,...|attached|all", help="Accelerators to consider.")
 @click.option("--probe", type=click.Choice(("settle", "quick", "none")), default="quick", show_default=True,
               help="How much to measure: until the choice is settled, each layer once, or nothing.")
-@click.option("--budget-s", type=click.FloatRange(1, 86400), default=RunOptions().budget_s, show_default=True,
+@click.option("--budget-s", type=Number(1, 86400), default=RunOptions().budget_s, show_default=True,
               help="Seconds of probing at most.")
 @runtime_flag
 @json_flag

@@ -6,6 +6,7 @@ from cli import shapes
 from cli.output import document, table, write
 from cli.parts import json_flag
 from core import format as fmt
+from core.errors import one_line
 from core.run import RUN_STATES
 from core.workload import TASKS
 from services import runs
@@ -20,11 +21,12 @@ from services import runs
 def history(search: str, task: str | None, state: str | None, limit: int, *, as_json: bool) -> None:
     """Newest first."""
     runs.sweep()
-    found = runs.history(search, task, state, limit=limit)
+    found = runs.history(one_line(search, 200), task, state, limit=limit)
     if as_json:
         document({"runs": [shapes.run_summary(one) for one in found]})
     elif not found:
-        write("No run yet. Try: ./tandem advise gpt2-small:train")
+        narrowed = search or task or state
+        write("No run matches." if narrowed else "No run yet. Try: ./tandem advise gpt2-small:train")
     else:
         table(("run", "created (UTC)", "state", "name", "task", "best", "step", "owner"), [
             (one.id, one.created_at[:16].replace("T", " "), one.state, one.name, one.task, one.best or fmt.MISSING,

@@ -4,6 +4,7 @@ What is said of a run comes from `reports`, so that a terminal, a page and a rep
 """
 
 from collections.abc import Callable
+from math import isfinite
 from typing import Any, TypeVar
 
 import click
@@ -19,6 +20,15 @@ from reports import facts, view
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 SHOWN_ROWS, SHOWN_CHARACTERS = 12, 400
+
+
+class Number(click.FloatRange):
+    """A number in a range; what is no number ("nan") is outside every range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number, or fail with one line."""
+        number = super().convert(value, param, ctx)
+        return number if isfinite(number) else self.fail(f"{value!r} is not a finite number.", param, ctx)
 
 
 def json_flag(function: Function) -> Function:

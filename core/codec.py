@@ -9,7 +9,7 @@ numbers that are not finite are refused with their path, all at once.
 # Plain JSON has no types until it was read: telling them apart is what this module is for.
 
 import json
-import math
+import sys
 import types
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
@@ -164,7 +164,7 @@ def _read_dataclass(target: Any, data: Any, path: str, faults: list[str]) -> Any
 _CHECKS: dict[type, Callable[[Any], bool]] = {
     bool: lambda v: isinstance(v, bool),
     int: lambda v: isinstance(v, int) and not isinstance(v, bool),
-    float: lambda v: isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v),
+    float: lambda v: isinstance(v, (int, float)) and not isinstance(v, bool) and abs(v) <= sys.float_info.max,
     str: lambda v: isinstance(v, str),
     type(None): lambda v: v is None,
 }

@@ -102,6 +102,8 @@ def config_mapping(value: object, folder: Path | None) -> Mapping[str, object]:
                     "paste it as a mapping, or give the workload as a file")
     path = folder / value
     try:
+        if not path.is_file():
+            raise fault("model.config", f"{value} (no regular file)", "a config.json that can be read", "correct the path")
         if path.stat().st_size > _CONFIG_BYTES:
             raise fault("model.config", value, "a file of at most 1 MiB", "give the config.json of the model")
         plain = parse_json(path.read_text(encoding="utf-8"))

@@ -55,7 +55,7 @@ _TASK_NOTES = {
     "serve": "one batch after the other, without a queue",
     "preprocess": "one forward pass for each batch",
 }
-_CAUSAL_NOTE = "attention is counted in full, as FLOP counters do; a kernel that skips what the causal mask hides does half of it"
+_CAUSAL_NOTE = "attention is counted in full, as FLOP counters do, also where a causal mask hides up to half of it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,9 @@ def read_file(path: Path | str) -> Understood:
     place = Path(path)
     try:
         size = place.stat().st_size
+        if not place.is_file():
+            raise BadInput(f"{str(path)[:80]!r} (no regular file)", "a workload file, or a preset such as gpt2-small:train",
+                           "correct the path")
         if size > MOST_BYTES:
             raise BadInput(f"{place.name}: {size:,} bytes", f"at most {MOST_BYTES:,} bytes", "give the workload file alone")
         text = place.read_text(encoding="utf-8")
@@ -256,9 +259,10 @@ def _workload(
 
 
 def _masks_half(block: Block) -> bool:
-    """Whether a causal mask hides half of the attention that is counted."""
+    """Whether a causal mask hides a good part of the attention that is counted: of new positions among themselves."""
     sizes = dict(block.sizes)
-    return bool(sizes.get("causal")) and sizes.get("length", 1) != 1
+    length, cache = (int(str(sizes.get(name, 0))) for name in ("length", "cache"))
+    return bool(sizes.get("causal")) and length > 1 and length >= cache
 
 
 def _within_reason(workload: Workload) -> Workload:

@@ -4,7 +4,8 @@ Each is a small file, written whole under a name of its own and moved into place
 """
 
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from core.codec import from_json, to_json
 from core.errors import BadInput
-from probes.agreement import Agreement
+from probes.agreement import Agreement, agrees
 from probes.case import Case
 from probes.environment import ROOT
 
@@ -37,7 +38,9 @@ class Agreed:
         key = self._key(case)
         if key not in self.known and self.folder is not None:
             with suppress(OSError, BadInput):
-                self.known[key] = from_json(Agreement, (self.folder / key).read_bytes())
+                read = from_json(Agreement, (self.folder / key).read_bytes())
+                if agrees(read, case.dtype):
+                    self.known[key] = read
         return self.known.get(key)
 
     def keep(self, case: Case, agreement: Agreement) -> None:
@@ -56,6 +59,15 @@ class Agreed:
         subject = getattr(case.block, "__name__", type(case.block).__name__)
         said = (subject, sorted(case.sizes.items()), case.depth, case.mode, case.optimizer, case.dtype, case.seed)
         return sha256(repr((self.about, said)).encode()).hexdigest()
+
+
+def surroundings(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what else numbers depend on: the interpreter, numpy, and variables that choose libraries, threads and compilers."""
+    import numpy as np
+
+    led = ("LD_LIBRARY_PATH", "OMP_", "MKL_", "OPENBLAS_", "CC", "CXX", "XLA_FLAGS", "TF_")
+    chosen = sorted(f"{name}={value}" for name, value in environ.items() if name.startswith(led))
+    return (sys.executable, sys.version, np.__version__, *chosen)
 
 
 def source_digest(folders: Sequence[str] = SOURCES, root: Path = ROOT) -> str:

@@ -20,6 +20,12 @@ class Agreement:
     gradient_error: float | None
 
 
+def agrees(found: Agreement, dtype: str) -> bool:
+    """Whether errors are within what the dtype allows."""
+    gradient = found.gradient_error or 0.0
+    return 0 <= found.output_error <= TOLERANCE[dtype] and 0 <= gradient <= GRADIENT_TOLERANCE[dtype]
+
+
 def worst(found: list[Agreement]) -> Agreement:
     """Return the largest errors of several comparisons, at least one."""
     gradients = [one.gradient_error for one in found if one.gradient_error is not None]

@@ -1,16 +1,17 @@
 """Which runtimes can be started here, asked of package metadata: no framework is imported for it."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
-from pathlib import Path
 
 from catalog import RuntimeSpec, runtime_specs
 from core.device import Device
+from core.errors import one_line
 from core.probe import Runtime
 from probes.backends import backend_modules
 
@@ -19,6 +20,9 @@ _ASK = (
     "    try:\n        found[name] = metadata.version(name)\n    except metadata.PackageNotFoundError:\n        pass\n"
     "print(json.dumps(found))"
 )
+
+ASK_S = 10.0
+"""Seconds that an interpreter of the user's may take to tell its packages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +50,15 @@ def _look(spec: RuntimeSpec, interpreter: str | None) -> Runtime:
     if spec.id not in backend_modules():
         reason = f"{spec.title} needs an environment of its own, which this version of Tandem does not build yet"
         return Runtime(spec.id, spec.framework, spec.mode, reason=reason)
-    if interpreter and not Path(interpreter).exists():
-        variable = f"TANDEM_PYTHON_{spec.id.upper().replace('-', '_')}"
-        return Runtime(
-            spec.id,
-            spec.framework,
-            spec.mode,
-            reason=f"{variable} names {interpreter}, which does not exist; correct it or unset it",
-        )
+    variable = f"TANDEM_PYTHON_{spec.id.upper().replace('-', '_')}"
+    place = shutil.which(interpreter) if interpreter else None
+    told = _elsewhere(place) if place else {}
+    if interpreter and (place is None or isinstance(told, str)):
+        fault = told if isinstance(told, str) else "is no program that can be run"
+        reason = one_line(f"{variable} names {one_line(interpreter, 120)}, which {fault}; correct it or unset it")
+        return Runtime(spec.id, spec.framework, spec.mode, reason=reason)
     asked = (*spec.distributions, *(other for _, other in spec.alternatives))
-    versions = _elsewhere(interpreter, asked) if interpreter else _here(asked)
+    versions = {n: v for n, v in told.items() if n in asked} if isinstance(told, dict) and place else _here(asked)
     missing = [
         name for name in spec.distributions
         if name not in versions and not any(other in versions for own, other in spec.alternatives if own == name)
@@ -63,13 +66,13 @@ def _look(spec: RuntimeSpec, interpreter: str | None) -> Runtime:
     if missing:
         lacking = ", ".join(missing)
         reason = (
-            f"{lacking} is not installed in {interpreter}; install it there"
-            if interpreter
-            else f"{lacking} is not installed; run ./tandem app once more, which completes the environment"
+            f"not installed in {place}: {lacking}; install it there"
+            if place
+            else f"not installed: {lacking}; run ./tandem app once more, which completes the environment"
         )
         return Runtime(spec.id, spec.framework, spec.mode, tuple(sorted(versions.items())), reason=reason)
     return Runtime(
-        spec.id, spec.framework, spec.mode, tuple(sorted(versions.items())), interpreter or sys.executable, installed=True
+        spec.id, spec.framework, spec.mode, tuple(sorted(versions.items())), place or sys.executable, installed=True
     )
 
 
@@ -84,18 +87,20 @@ def _here(distributions: Sequence[str]) -> dict[str, str]:
 
 
 @cache
-def _elsewhere(interpreter: str, distributions: tuple[str, ...]) -> dict[str, str]:
+def _elsewhere(interpreter: str) -> dict[str, str] | str:
+    """Return what an interpreter holds of all that any runtime needs, or why it does not tell."""
+    asked = {name for spec in runtime_specs().values() for name in (*spec.distributions, *dict(spec.alternatives).values())}
     try:
         answer = subprocess.run(  # noqa: S603 - the interpreter that the user named
-            [interpreter, "-c", _ASK, *distributions],
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=True,
+            [interpreter, "-c", _ASK, *sorted(asked)], capture_output=True, text=True, timeout=ASK_S, check=True,
         )
-        return dict(json.loads(answer.stdout))
+        found = json.loads(answer.stdout)
+    except subprocess.TimeoutExpired:
+        return f"did not answer within {ASK_S:.0f} s"
     except (OSError, subprocess.SubprocessError, ValueError):
-        return {}
+        return "is not a Python that can be asked for its packages"
+    texts = isinstance(found, dict) and all(isinstance(value, str) for value in found.values())
+    return dict(found) if texts else "is not a Python that can be asked for its packages"
 
 
 def usable_by(devices: Sequence[Device], runtimes: Sequence[Runtime]) -> tuple[Usability, ...]:

@@ -26,7 +26,7 @@ from core.settings import Settings
 from probes.contention import Bystanders, usage
 from probes.environment import worker_environment
 from probes.gates import judge
-from probes.launcher import Limits, WorkerGone, WorkerHandle
+from probes.launcher import Limits, WorkerGone, WorkerHandle, default_interpreter
 from probes.messages import Broken, Finish, Finished, Open, Prepare, Prepared, Ready, Sample
 from probes.peaks import peak_flop_per_s
 from probes.plan import Planned
@@ -195,8 +195,8 @@ class Session:
         yield part
 
     def _start(self, benches: list[Bench]) -> None:
-        """Start workers and let them import at the same time."""
-        agreed = self.settings.home / "cache" / "agreed" / self.device.uuid.replace("/", "_")
+        """Start workers and let them import at the same time; an interpreter of the user's is compared in every run."""
+        agreed = str(self.settings.home / "cache" / "agreed" / self.device.uuid.replace("/", "_"))
         opened: list[Bench] = []
         for bench in benches:
             environment = worker_environment(
@@ -208,7 +208,8 @@ class Session:
             )
             try:
                 bench.worker = WorkerHandle(bench.runtime.interpreter, environment, self.limits)
-                bench.worker.tell(Open(bench.runtime.id, self.device.kind, str(agreed)))
+                ours = bench.runtime.interpreter == default_interpreter()
+                bench.worker.tell(Open(bench.runtime.id, self.device.kind, agreed if ours else ""))
                 opened.append(bench)
             except WorkerGone as gone:
                 self._lost(bench, gone)

@@ -14,7 +14,7 @@ from typing import Any
 from core.errors import one_line
 from core.probe import Probe
 from core.statistics import median
-from probes.agreed import Agreed, source_digest
+from probes.agreed import Agreed, source_digest, surroundings
 from probes.agreement import Agreement, check, worst
 from probes.backends import backend_module
 from probes.case import Case
@@ -74,7 +74,8 @@ class Worker:
         self.backend = module.open_backend(request.runtime, request.device_kind)
         versions, device = self.backend.versions(), self.backend.describe()
         if request.agreed:
-            about = (request.runtime, *(f"{name} {version}" for name, version in versions), device, source_digest())
+            named = tuple(f"{name} {version}" for name, version in versions)
+            about = (request.runtime, *named, device, source_digest(), *surroundings(os.environ))
             self.agreed = Agreed(Path(request.agreed), about)
         return Ready(versions, device)
 

@@ -16,6 +16,7 @@ from reports.view import UNKNOWN, amount_text, figure, throughput_writer
 
 Writer: TypeAlias = Callable[[float], str]
 LEAST_RUNS, MOST_RUNS = 2, 6
+LARGE = 100.0
 FACTOR = 2.0
 """From this ratio on, and under its inverse, a change reads as a factor: nobody pictures +1600 %."""
 
@@ -79,9 +80,9 @@ def unlike(runs: Sequence[Run]) -> str:
 
 
 def _change(ratio: float) -> str:
-    """Return `+12.0 %` for a ratio of 1.12, `2.5 x` or `0.40 x` for one that is far from 1."""
+    """Return `+12.0 %` for a ratio of 1.12, `2.5 x` or `0.4 x` for one that is far from 1."""
     if ratio >= FACTOR or ratio <= 1 / FACTOR:
-        return f"{ratio:.3g} x"
+        return f"{ratio:,.0f} x" if ratio >= LARGE else f"{ratio:.3g} x"
     return f"{round(100 * (ratio - 1), 1) + 0.0:+.1f} %"
 
 

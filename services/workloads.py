@@ -92,9 +92,16 @@ def read(argument: str) -> Understood:
     if argument == "-":
         return _opened(intake.read_text(sys.stdin.read(_MOST_STDIN_CHARACTERS + 1), Path.cwd()))
     looks_like_file = "/" in argument or argument.endswith((".yaml", ".yml", ".json"))
-    if looks_like_file or Path(argument).is_file():
+    if looks_like_file or _is_file(argument):
         return _opened(intake.read_file(argument))
     return understand(argument)
+
+
+def _is_file(argument: str) -> bool:
+    try:
+        return Path(argument).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _opened(understood: intake.Understood) -> Understood:

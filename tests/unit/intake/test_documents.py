@@ -10,12 +10,13 @@ import pytest
 
 from catalog import DEMO, preset, preset_names
 from core.codec import from_json, to_json
+from core.errors import BadInput
 from core.workload import TASKS, DataPipeline, Existing, PoolRequest, Targets, Total, Where, Workload
 from intake import preset_document, read_document, read_file, read_text
 from intake.families import families
 from intake.typical import typical_decoder
 
-CAUSAL = "attention is counted in full, as FLOP counters do; a kernel that skips what the causal mask hides does half of it"
+CAUSAL = "attention is counted in full, as FLOP counters do, also where a causal mask hides up to half of it"
 ROOT = Path(__file__).parents[3]
 WHOLE = """
 schema: 1
@@ -96,9 +97,22 @@ def test_what_a_preset_fills_in_is_an_assumption() -> None:
     }
 
 
+def test_a_configuration_that_is_no_regular_file_is_refused_and_not_read(tmp_path: Path) -> None:
+    text = "{schema: 1, task: infer, batch: 1, model: {config: /dev/zero}}"
+    (tmp_path / "job.yaml").write_text(text, encoding="utf-8")
+    for path in (tmp_path / "job.yaml", "/dev/zero"):
+        with pytest.raises(BadInput, match="no regular file"):
+            read_file(path)
+
+
 @pytest.mark.parametrize(
     ("text", "masked"),
-    [("gpt2-small:train", True), ("llama-3-8b:infer", True), ("bert-base:train", False), ("resnet-50:train", False)],
+    [
+        ("gpt2-small:train", True),
+        ("llama-3-8b:infer", True),
+        ("bert-base:train", False),
+        ("resnet-50:train", False),
+    ],
 )
 def test_attention_that_a_mask_halves_is_said_to_be_counted_in_full(text: str, masked: bool) -> None:
     assert (CAUSAL in read_text(text).workload.assumptions) is masked

@@ -1,5 +1,6 @@
 """Agreements on disk: found again by the same code on the same versions, by nothing else, and never in the way."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from core.errors import WorkerError
 from core.probe import Probe
 from probes import worker
-from probes.agreed import Agreed, source_digest
+from probes.agreed import Agreed, source_digest, surroundings
 from probes.agreement import Agreement
 from probes.blocks import block_modules
 from probes.case import Case
@@ -48,6 +49,21 @@ def test_a_file_that_was_cut_is_found_anew(tmp_path: Path) -> None:
     (file,) = tmp_path.iterdir()
     file.write_bytes(file.read_bytes()[:9])
     assert Agreed(tmp_path, ABOUT).find(_case()) is None
+
+
+@pytest.mark.parametrize("output", ["1e9", "-1.0", "1" + "0" * 400])
+def test_a_file_that_says_what_no_agreement_can_say_is_found_anew(tmp_path: Path, output: str) -> None:
+    Agreed(tmp_path, ABOUT).keep(_case(), FOUND)
+    (file,) = tmp_path.iterdir()
+    file.write_text(f'{{"gradient_error":null,"output_error":{output}}}', encoding="ascii")
+    assert Agreed(tmp_path, ABOUT).find(_case()) is None
+
+
+def test_surroundings_hold_the_interpreter_and_what_chooses_libraries() -> None:
+    told = surroundings({"OMP_NUM_THREADS": "2", "HOME": "/h"})
+    assert sys.executable in told
+    assert "OMP_NUM_THREADS=2" in told
+    assert "HOME=/h" not in told
 
 
 def test_a_folder_that_cannot_be_made_is_in_nobodys_way(tmp_path: Path) -> None:

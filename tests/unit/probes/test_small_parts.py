@@ -89,13 +89,37 @@ def test_an_interpreter_that_is_not_there_is_the_reason() -> None:
     assert "TANDEM_PYTHON_JAX" in jax.reason
 
 
+@pytest.mark.parametrize("said", ["null", "[1, 2]", '{"jax": 1}', '{"jax": null, "optax": []}', "rubbish", ""])
+def test_an_interpreter_that_tells_no_packages_is_the_reason(tmp_path: Path, said: str) -> None:
+    liar = tmp_path / "python"
+    liar.write_text(f"#!/bin/sh\necho '{said}'\n", encoding="utf-8")
+    liar.chmod(0o755)
+    jax = next(r for r in installed_runtimes((("jax", str(liar)),)) if r.id == "jax")
+    assert not jax.installed
+    assert jax.reason.startswith(f"TANDEM_PYTHON_JAX names {liar}, which is not a Python")
+
+
+@pytest.mark.parametrize("path", ["/", "a" * 5000, "no-such-python"])
+def test_a_path_that_is_no_program_is_the_reason(path: str) -> None:
+    jax = next(r for r in installed_runtimes((("jax", path),)) if r.id == "jax")
+    assert not jax.installed
+    assert "is no program that can be run" in jax.reason
+
+
+def test_an_interpreter_is_looked_for_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my-python").symlink_to(sys.executable)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    jax = next(r for r in installed_runtimes((("jax", "my-python"),)) if r.id == "jax")
+    assert "no program" not in jax.reason
+
+
 def test_an_interpreter_that_lacks_packages_is_named_with_them(tmp_path: Path) -> None:
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n', encoding="utf-8")
     bare.chmod(0o755)
     jax = next(r for r in installed_runtimes((("jax", str(bare)),)) if r.id == "jax")
     assert not jax.installed
-    assert jax.reason == f"jax, jaxlib, optax is not installed in {bare}; install it there"
+    assert jax.reason == f"not installed in {bare}: jax, jaxlib, optax; install it there"
 
 
 def test_a_cpu_build_of_torch_cannot_use_a_gpu_and_says_what_would_help() -> None:
