@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
+from typing import cast
 
 from catalog import RuntimeSpec, runtime_specs
 from core.device import Device
@@ -21,6 +22,7 @@ _ASK = (
     "print(json.dumps(found))"
 )
 
+NO_PYTHON = "is not a Python that can be asked for its packages"
 ASK_S = 10.0
 """Seconds that an interpreter of the user's may take to tell its packages."""
 
@@ -98,9 +100,12 @@ def _elsewhere(interpreter: str) -> dict[str, str] | str:
     except subprocess.TimeoutExpired:
         return f"did not answer within {ASK_S:.0f} s"
     except (OSError, subprocess.SubprocessError, ValueError):
-        return "is not a Python that can be asked for its packages"
-    texts = isinstance(found, dict) and all(isinstance(value, str) for value in found.values())
-    return dict(found) if texts else "is not a Python that can be asked for its packages"
+        return NO_PYTHON
+    if not isinstance(found, dict):
+        return NO_PYTHON
+    plain = cast("dict[object, object]", found)
+    told = {str(name): value for name, value in plain.items() if isinstance(value, str)}
+    return told if len(told) == len(plain) else NO_PYTHON
 
 
 def usable_by(devices: Sequence[Device], runtimes: Sequence[Runtime]) -> tuple[Usability, ...]:
