@@ -53,7 +53,7 @@ def test_history_finds_a_run_as_a_row_and_as_a_document(kept: Run, call: Call) -
 
 def test_history_searches_and_says_when_there_is_nothing(call: Call) -> None:
     assert json.loads(call("history", "--search", "no such words", "--json")[1])["runs"] == []
-    assert call("history", "--state", "failed") == (DONE, "No run yet. Try: ./tandem advise gpt2-small:train\n", "")
+    assert call("history", "--state", "failed") == (DONE, "No run matches.\n", "")
 
 
 def test_show_tells_the_answer_and_what_was_measured(kept: Run, call: Call) -> None:
