@@ -97,8 +97,7 @@ def _measured(block: Block, answer: Answer) -> Quantity:
     evidence = f"{block.name}: {answer.evidence}"
     probe = answer.measurement.probe
     alone = BELIEFS.alone_sigma if answer.measurement.method == "difference" and probe.family == "block" else 0.0
-    disturbed = any(warning.startswith("contended") for warning in answer.measurement.warnings)
-    contended = BELIEFS.contended_sigma if disturbed else 0.0
+    contended = BELIEFS.contended_sigma if answer.measurement.contended else 0.0
     sigma = hypot(BELIEFS.sigma("measured"), alone, contended, answer.error)
     if answer.old_version is None:
         return log_normal(answer.seconds, sigma, "measured", evidence)

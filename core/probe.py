@@ -135,6 +135,11 @@ class Measurement:
         return slope_samples(tuple((t.depth, t.samples_ns) for t in self.timings))
 
     @property
+    def contended(self) -> bool:
+        """Whether other processes used the device meanwhile, as the gates said."""
+        return any(warning.startswith("contended") for warning in self.warnings)
+
+    @property
     def median_s(self) -> float:
         """Median seconds for one copy of the subject."""
         return median(self.samples_s)

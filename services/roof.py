@@ -45,7 +45,7 @@ def carried_over(
             found.probe in asked
             and found.device_uuid == device.uuid
             and found.trusted
-            and not any(warning.startswith("contended") for warning in found.warnings)
+            and not found.contended
             and all(versions.get(name, version) == version for name, version in found.versions)
             and timedelta() <= now - datetime.fromisoformat(found.taken_at) < LASTS
         )

@@ -13,8 +13,8 @@ from probes.case import LEARNING_RATE, Case, Materials, Program, cotangent, dire
 
 RUNTIMES = ("keras-jax", "keras-tensorflow", "keras-torch")
 GRADIENT_RATE = 2.0**-20
-"""Rate of the step whose velocities hold the gradients. On TensorFlow's graph about one step in seven was seen to go back through
-a weight that the same step had updated already, an error in proportion to the rate; a power of two costs no digit."""
+"""Rate of the step whose velocities hold the gradients. On TensorFlow's graph a step now and then goes back through a weight
+that it has updated already, an error in proportion to the rate; a power of two costs no digit."""
 
 
 def open_backend(runtime: str, device_kind: str) -> "KerasBackend":
