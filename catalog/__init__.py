@@ -3,12 +3,14 @@
 This room states and never computes. It is data files and the few functions that read them, lazily and once.
 """
 
+from catalog.environments import EnvironmentSpec, environment_spec, environment_specs
 from catalog.hardware import accelerator, accelerators
 from catalog.offers import cheapest, clouds, prices
 from catalog.presets import DEMO, Preset, preset, preset_names
 from catalog.runtimes import RuntimeSpec, Support, family_of, runtime_specs, support, support_of_family
 
 __all__ = [
-    "DEMO", "Preset", "RuntimeSpec", "Support", "accelerator", "accelerators", "cheapest", "clouds", "family_of", "preset",
-    "preset_names", "prices", "runtime_specs", "support", "support_of_family",
+    "DEMO", "EnvironmentSpec", "Preset", "RuntimeSpec", "Support", "accelerator", "accelerators", "cheapest", "clouds",
+    "environment_spec", "environment_specs", "family_of", "preset", "preset_names", "prices", "runtime_specs", "support",
+    "support_of_family",
 ]

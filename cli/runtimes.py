@@ -1,12 +1,13 @@
-"""`./tandem runtimes`: what can be probed."""
+"""`./tandem runtimes`: what can be probed, and building or removing environments of their own."""
 
 import click
 
 from cli import shapes
-from cli.output import document, table
+from cli.output import document, progress, table, write
 from cli.parts import json_flag
-from core.errors import BadInput
-from services import devices as service
+from core import format as fmt
+from services import devices
+from services import runtimes as service
 
 
 @click.group(invoke_without_command=True)
@@ -21,37 +22,45 @@ def runtimes(ctx: click.Context, *, as_json: bool) -> None:
 @runtimes.command("list")
 @json_flag
 def list_runtimes(*, as_json: bool) -> None:
-    """List every runtime, its version, and why one is missing."""
+    """List every runtime, its version, why one is missing, and the environments that can be built."""
     _tell(as_json=as_json)
 
 
 @runtimes.command()
-@click.argument("runtime")
-def install(runtime: str) -> None:
-    """Refused until isolated runtimes come: the CPU runtimes are there from the start."""
-    raise _not_yet(runtime, "install")
+@click.argument("environment")
+def install(environment: str) -> None:
+    """Build an environment under the data directory: whole or not at all, once for all clones."""
+    ready = service.install(environment, progress)
+    write(f"{ready.id} is ready, {fmt.count(ready.size_bytes, 'B')}; it took {fmt.seconds(ready.build_s)} to build")
 
 
 @runtimes.command()
-@click.argument("runtime")
-def remove(runtime: str) -> None:
-    """Refused until isolated runtimes come."""
-    raise _not_yet(runtime, "remove")
+@click.argument("environment")
+def remove(environment: str) -> None:
+    """Remove an environment; what was measured with it stays."""
+    write(f"{environment} is removed; {fmt.count(service.remove(environment), 'B')} are free again")
 
 
 def _tell(*, as_json: bool) -> None:
-    found = service.report().runtimes
+    found, environments = devices.report().runtimes, service.environments()
     if as_json:
-        document({"runtimes": [shapes.runtime(one) for one in found]})
+        document(
+            {
+                "runtimes": [shapes.runtime(one) for one in found],
+                "environments": [shapes.environment(one) for one in environments],
+            }
+        )
         return
     rows = [
         (one.id, one.framework, one.mode, shapes.framework_version(one) or "", "yes" if one.installed else "no", one.reason)
         for one in found
     ]
     table(("runtime", "framework", "mode", "version", "installed", "why not"), rows)
-
-
-def _not_yet(runtime: str, verb: str) -> BadInput:
-    variable = f"TANDEM_PYTHON_{runtime.upper().replace('-', '_')}"
-    return BadInput(f"{verb} {runtime}", "one of the runtimes of this environment (runtimes list)",
-                    f"isolated runtimes come in a later version; until then point {variable} at a Python that has it")
+    write("")
+    table(
+        ("environment", "for", "state", "size", "what to know"),
+        [
+            (one.id, " ".join(one.runtimes), one.state, fmt.count(one.size_bytes, "B") if one.size_bytes else "", one.notes)
+            for one in environments
+        ],
+    )

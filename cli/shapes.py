@@ -14,6 +14,7 @@ from core.quantity import Quantity
 from core.run import Run, RunSummary
 from core.statistics import iqr
 from core.workload import Block, Workload
+from services.runtimes import EnvironmentState
 from services.workloads import Description
 
 Plain = dict[str, Any]
@@ -106,6 +107,14 @@ def runtime(value: Runtime) -> Plain:
     return {
         "id": value.id, "framework": value.framework, "mode": value.mode, "version": framework_version(value),
         "versions": dict(value.versions), "installed": value.installed, "reason": value.reason,
+    }
+
+
+def environment(value: EnvironmentState) -> Plain:
+    """Return one environment of its own with its state."""
+    return {
+        "id": value.id, "runtimes": list(value.runtimes), "state": value.state, "size_bytes": value.size_bytes,
+        "build_s": value.build_s, "disk_bytes": value.disk_bytes, "notes": value.notes,
     }
 
 

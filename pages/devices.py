@@ -4,6 +4,7 @@ import streamlit as st
 
 from core.errors import TandemError
 from pages.parts import devices
+from pages.parts.environments import environments
 from pages.parts.text import refuse
 
 devices.title()
@@ -17,5 +18,6 @@ except TandemError as error:
 
 devices.attached(report)
 devices.runtimes(report)
+environments()
 st.caption("The same from a terminal")
 st.code("./tandem devices\n./tandem runtimes", language="bash")

@@ -22,12 +22,14 @@ _KEPT = (
     "TANDEM_RUN_ID",
 )
 _BY_RUNTIME = {
-    "jax": {"JAX_PLATFORMS": "{jax_platform}"},
-    "keras-jax": {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "{jax_platform}"},
+    "jax": {"JAX_PLATFORMS": "{jax}"},
+    "torch-xla": {"PJRT_DEVICE": "{pjrt}"},
+    "keras-jax": {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "{jax}"},
     "keras-tensorflow": {"KERAS_BACKEND": "tensorflow"},
     "keras-torch": {"KERAS_BACKEND": "torch"},
 }
 _JAX_PLATFORM = {"cpu": "cpu", "gpu": "cuda", "tpu": "tpu"}
+_PJRT_DEVICE = {"cpu": "CPU", "gpu": "CUDA", "tpu": "TPU"}
 
 
 def worker_environment(runtime: str, device_kind: str, inherited: Mapping[str, str], home: Path, run_id: str) -> dict[str, str]:
@@ -59,5 +61,5 @@ def worker_environment(runtime: str, device_kind: str, inherited: Mapping[str, s
     if device_kind == "cpu":
         result |= {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}
     for name, value in _BY_RUNTIME.get(runtime, {}).items():
-        result[name] = value.format(jax_platform=_JAX_PLATFORM[device_kind])
+        result[name] = value.format(jax=_JAX_PLATFORM[device_kind], pjrt=_PJRT_DEVICE[device_kind])
     return result

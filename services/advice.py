@@ -12,9 +12,9 @@ from core.probe import Outcome, Runtime
 from core.run import RunOptions
 from core.workload import Workload
 from probes.inventory import devices as attached_devices
-from probes.runtimes import installed_runtimes
 from services.context import context
 from services.pools import pools_for
+from services.runtimes import known_runtimes
 
 
 def instant(document: Mapping[str, Any], options: RunOptions) -> Recommendation:
@@ -25,7 +25,7 @@ def instant(document: Mapping[str, Any], options: RunOptions) -> Recommendation:
     """
     here = context()
     attached = attached_devices()
-    runtimes = installed_runtimes(here.settings.interpreters)
+    runtimes = known_runtimes(here.settings, attached)
     stored = here.store.measurements(tuple(device.uuid for device in attached))
     return answer(intake.read_document(document), options, attached, runtimes, stored)
 

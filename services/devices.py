@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from core.device import Device
 from core.probe import Runtime
 from probes.inventory import devices
-from probes.runtimes import installed_runtimes, usable_by
+from probes.runtimes import usable_by
 from services.context import context
+from services.runtimes import known_runtimes
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,6 @@ class DevicesReport:
 def report() -> DevicesReport:
     """Look at this machine; starts no framework."""
     attached = devices()
-    runtimes = installed_runtimes(context().settings.interpreters)
+    runtimes = known_runtimes(context().settings, attached)
     pairs = usable_by(attached, runtimes)
     return DevicesReport(attached, runtimes, tuple((p.device, p.runtime, p.ok, p.reason, p.remedy) for p in pairs))

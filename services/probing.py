@@ -10,13 +10,13 @@ from core.errors import BadInput
 from core.format import seconds
 from core.probe import Measurement, Outcome, Runtime
 from core.run import Progress
-from core.settings import Settings
 from probes.inventory import devices
 from probes.kernels import kernel_modules
 from probes.plan import Planned, kernel_probes
-from probes.runtimes import installed_runtimes, usable_by
+from probes.runtimes import usable_by
 from probes.session import Answered, Event, Stage, Started, Waiting, run_probes
 from services.context import context
+from services.runtimes import known_runtimes
 
 Listener: TypeAlias = Callable[[Progress, Outcome | None], None]
 
@@ -86,13 +86,12 @@ def _say(outcome: Outcome) -> str:
     return f"{name}: failed at {outcome.stage}, {outcome.error}"
 
 
-def chosen_runtimes(ids: Sequence[str], settings: Settings) -> tuple[Runtime, ...]:
+def chosen_runtimes(ids: Sequence[str], known: Sequence[Runtime]) -> tuple[Runtime, ...]:
     """Return the runtimes that are installed, or those of them that were asked for.
 
     Raises:
         BadInput: one that was asked for is not installed, with the reason.
     """
-    known = installed_runtimes(settings.interpreters)
     for name in ids:
         runtime = next((r for r in known if r.id == name), None)
         if runtime is None or not runtime.installed:
@@ -121,7 +120,7 @@ def probe(
     """
     here = context()
     attached = devices()
-    installed = chosen_runtimes(tuple(runtimes), here.settings)
+    installed = chosen_runtimes(tuple(runtimes), known_runtimes(here.settings, attached))
     planned: list[Planned] = []
     for device in attached:
         planned.extend(kernel_probes(usable(device, installed), device, tier, only))

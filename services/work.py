@@ -13,12 +13,12 @@ from core.probe import Measurement, Outcome, Runtime
 from core.run import Progress, Run
 from probes.inventory import devices
 from probes.plan import Planned, block_probes
-from probes.runtimes import installed_runtimes
 from probes.session import run_probes
 from services.advice import answer
 from services.context import Context, context
 from services.probing import Listener, Reporter, chosen_runtimes, usable
 from services.roof import carried_over, roof_probes
+from services.runtimes import known_runtimes
 from services.supervision import RUN_VARIABLE, Heart, become_subreaper
 
 SETTLED_REGRET = 0.02
@@ -76,11 +76,11 @@ class _State:
         """Probe as the options say, then answer."""
         options = self.run.options
         attached = devices()
-        known = installed_runtimes(self.here.settings.interpreters)
+        known = known_runtimes(self.here.settings, attached)
         self.here.store.save_facts(self.run.id, attached, versions_of(known))
         reporter = Reporter(0, self._keep, self._tell, options.budget_s)
         if options.probe != "none":
-            installed = chosen_runtimes(options.runtimes, self.here.settings)
+            installed = chosen_runtimes(options.runtimes, known)
             self._probe(reporter, self._plan(attached, installed), attached, installed, options.budget_s)
             if options.probe == "settle":
                 self._settle(reporter, attached, installed, known)

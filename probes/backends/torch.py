@@ -29,7 +29,7 @@ class TorchBackend:
         import torch
 
         self.torch = torch
-        self.compiled = runtime == "torch-compile"
+        self.compiled = self.first_call_compiles = runtime == "torch-compile"
         if device_kind == "gpu" and not torch.cuda.is_available():
             raise WorkerError(f"got torch {torch.__version__} without a usable GPU; expected cuda; install the GPU build")
         self.device = torch.device("cuda" if device_kind == "gpu" else "cpu")
@@ -55,7 +55,7 @@ class TorchBackend:
         chain, optimizer, inputs = self._build(case, materials(case))
         forward = self._callable(chain)
         if not case.training:
-            return Program(lambda: self._infer(forward, inputs), self.compiled, self._release)
+            return Program(lambda: self._infer(forward, inputs), self.first_call_compiles, self._release)
         grown = None if case.ends_in_loss else self._cotangent(case, chain, inputs)
 
         def step() -> None:
@@ -67,7 +67,7 @@ class TorchBackend:
             optimizer.step()
             self.synchronise(output)
 
-        return Program(step, self.compiled, self._release)
+        return Program(step, self.first_call_compiles, self._release)
 
     def answer(self, case: Case) -> tuple[Any, float | None]:
         """Return the output of one forward pass in canonical layout, and the directional derivative when training."""

@@ -48,7 +48,7 @@ def group_that(raises: BaseException) -> click.Group:
     (("history", "--task", "trian"), ("trian", "train", "./tandem history --help")),
     (("report", "x", "--format", "docx"), ("docx", "html")),
     (("actual", "x", "--step-time-s", "0"), ("--step-time-s", "0", "./tandem actual --help")),
-    (("runtimes", "install", "mxnet"), ("got install mxnet", "TANDEM_PYTHON_MXNET")),
+    (("runtimes", "install", "torch-xlaa"), ("torch-xlaa", "torch-xla")),
     (("app", "--port", "99999"), ("--port", "99999", "65535")),
 ])
 def test_a_usage_error_is_one_line_on_stderr_and_exit_2(

@@ -127,7 +127,7 @@ def test_a_cpu_build_of_torch_cannot_use_a_gpu_and_says_what_would_help() -> Non
     torch = Runtime("torch-eager", "torch", "eager", (("torch", "2.13.0+cpu"),), "/python", installed=True)
     (pair,) = usable_by((gpu,), (torch,))
     assert not pair.ok
-    assert "TANDEM_PYTHON_TORCH_EAGER" in pair.remedy
+    assert pair.remedy == "./tandem runtimes install torch-cuda"
 
 
 def test_a_runtime_that_is_not_installed_gives_its_reason_for_every_device() -> None:

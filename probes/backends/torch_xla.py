@@ -1,0 +1,57 @@
+"""PyTorch/XLA: the same modules as eager torch on a lazy device; a step ends with `torch_xla.sync(wait=True)`.
+
+Nothing runs before that call: each step records its operations anew, and the graph is compiled when it has not been seen before.
+The platform is chosen by `PJRT_DEVICE`, which is set before the interpreter starts.
+"""
+
+from typing import Any
+
+from core.errors import WorkerError
+from probes.backends.torch import TorchBackend
+
+RUNTIMES = ("torch-xla",)
+
+
+def open_backend(runtime: str, device_kind: str) -> "TorchXlaBackend":
+    """Import torch_xla and assert the platform.
+
+    Raises:
+        WorkerError: it fell back to another platform.
+    """
+    return TorchXlaBackend(device_kind)
+
+
+class TorchXlaBackend(TorchBackend):
+    """One torch_xla process."""
+
+    def __init__(self, device_kind: str) -> None:
+        import torch
+        import torch_xla
+        from torch_xla.core import xla_model
+
+        self.torch, self.xla, self.model = torch, torch_xla, xla_model
+        self.compiled, self.first_call_compiles = False, True
+        self.device = torch_xla.device()
+        platform = xla_model.xla_device_hw(self.device).lower()
+        expected = {"cpu": ("cpu",), "gpu": ("gpu", "cuda", "rocm"), "tpu": ("tpu",)}[device_kind]
+        if platform not in expected:
+            raise WorkerError(f"got torch_xla on {platform}; expected {device_kind}; install its build for {device_kind}")
+        torch.set_float32_matmul_precision("highest")
+
+    def versions(self) -> tuple[tuple[str, str], ...]:
+        """Return (distribution, version) pairs."""
+        return (("torch", self.torch.__version__), ("torch_xla", self.xla.__version__))
+
+    def describe(self) -> str:
+        """Return one line on the device."""
+        return f"{self.device}, {self.model.xla_device_hw(self.device)}"
+
+    def synchronise(self, output: Any) -> None:
+        """Run what was recorded and wait for it."""
+        self.xla.sync(wait=True)
+        self.model.wait_device_ops([str(self.device)])
+
+    def _infer(self, forward: Any, inputs: dict[str, Any]) -> None:
+        with self.torch.no_grad():
+            output = forward(inputs)
+            self.synchronise(output)
