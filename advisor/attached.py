@@ -54,7 +54,7 @@ class Place:
 
     @property
     def eager(self) -> bool:
-        """Whether the runtime starts each operation from Python."""
+        """Whether the runtime starts operations one by one."""
         return self.runtime.id in EAGER_RUNTIMES
 
     @property

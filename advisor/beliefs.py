@@ -157,4 +157,4 @@ FUSED_TRAFFIC = {"elementwise": 0.35, "norm": 0.6, "matmul": 1.0}
 """Share of memory traffic that is left when a compiler fuses a chain of element-wise operations (prior)."""
 
 EAGER_RUNTIMES = ("torch-eager", "keras-torch", "mxnet")
-"""Runtimes that start each operation from Python and fuse nothing."""
+"""Runtimes that start operations one by one and fuse nothing; hybridized MXNet starts them from its engine."""

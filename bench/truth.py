@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -77,9 +76,21 @@ def lease() -> Iterator[None]:
         yield
 
 
+def interpreter_of(runtime: str) -> str:
+    """Return the Python that holds a runtime: an environment of its own, or this one.
+
+    Raises:
+        BadInput: it is not installed.
+    """
+    (found,) = (one for one in devices.report().runtimes if one.id == runtime)
+    if not found.installed:
+        raise BadInput(f"runtime {runtime} ({found.reason})", "one that is installed", "leave it out, or install it")
+    return found.interpreter
+
+
 def _take(case: str, runtime: str, limit_s: float) -> TruthRow:
+    command = (interpreter_of(runtime), "-m", "bench.native.run", case, runtime)
     before = usage()
-    command = (sys.executable, "-m", "bench.native.run", case, runtime)
     try:
         done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=limit_s, check=False,
                               stdin=subprocess.DEVNULL)

@@ -31,7 +31,7 @@ def list_runtimes(*, as_json: bool) -> None:
 def install(environment: str) -> None:
     """Build an environment under the data directory: whole or not at all, once for all clones."""
     ready = service.install(environment, progress)
-    write(f"{ready.id} is ready, {fmt.count(ready.size_bytes, 'B')}; it took {fmt.seconds(ready.build_s)} to build")
+    write(f"{ready.id} is ready, {fmt.count(ready.size_bytes, 'B')}; it took {fmt.seconds(ready.seconds)} to build")
 
 
 @runtimes.command()

@@ -114,7 +114,7 @@ def environment(value: EnvironmentState) -> Plain:
     """Return one environment of its own with its state."""
     return {
         "id": value.id, "runtimes": list(value.runtimes), "state": value.state, "size_bytes": value.size_bytes,
-        "build_s": value.build_s, "disk_bytes": value.disk_bytes, "notes": value.notes,
+        "build_s": value.build_s, "disk_bytes": value.disk_bytes, "notes": value.notes, "obstacle": value.obstacle,
     }
 
 

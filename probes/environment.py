@@ -32,6 +32,15 @@ _JAX_PLATFORM = {"cpu": "cpu", "gpu": "cuda", "tpu": "tpu"}
 _PJRT_DEVICE = {"cpu": "CPU", "gpu": "CUDA", "tpu": "TPU"}
 
 
+def runtimes_folder(home: Path) -> Path:
+    """Return the folder of the environments that Tandem builds itself.
+
+    Args:
+        home: data directory.
+    """
+    return home / "runtimes"
+
+
 def worker_environment(runtime: str, device_kind: str, inherited: Mapping[str, str], home: Path, run_id: str) -> dict[str, str]:
     """Return the whole environment of one worker.
 

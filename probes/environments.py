@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -25,7 +25,7 @@ from filelock import FileLock, Timeout
 from catalog import EnvironmentSpec, runtime_specs
 from core.errors import BadInput, StoreError, TandemError, one_line
 from core.format import count
-from probes.environment import ROOT, worker_environment
+from probes.environment import ROOT, runtimes_folder, worker_environment
 from probes.process import kill_group
 
 READY = "ready.json"
@@ -73,7 +73,7 @@ class Environments:
     """
 
     def __init__(self, home: Path, root: Path = ROOT) -> None:
-        self.folder, self.root = home / "runtimes", root
+        self.folder, self.root = runtimes_folder(home), root
 
     def find(self, spec: EnvironmentSpec) -> Built | None:
         """Return an environment that is there, or None; never waits."""
@@ -91,6 +91,18 @@ class Environments:
         """Whether some process builds it now."""
         place = self._place(spec)
         return place is not None and _building(place).exists() and not self._is_free(place)
+
+    def obstacle(self, spec: EnvironmentSpec) -> str:
+        """Return why this machine cannot hold an environment, in one line; empty when it is there or could be built."""
+        if self.find(spec):
+            return ""
+        if self._python(spec) is None:
+            return str(_no_python(spec))
+        try:
+            self._check_space(spec)
+        except BadInput as error:
+            return str(error)
+        return ""
 
     def build(self, spec: EnvironmentSpec, tell: Tell) -> Built:
         """Build an environment, or return the one that is there.
@@ -173,7 +185,8 @@ class Environments:
         return None
 
     def _check_space(self, spec: EnvironmentSpec) -> None:
-        free = shutil.disk_usage(self.folder).free
+        there = next(folder for folder in (self.folder, *self.folder.parents) if folder.exists())
+        free = shutil.disk_usage(there).free
         if free < spec.disk_bytes:
             raise BadInput(
                 f"{count(free, 'B')} free at {self.folder}",
@@ -198,7 +211,7 @@ class Environments:
         return json.loads(_run([own, "-c", _LIST], tell, None, SMOKE_S))
 
     @contextmanager
-    def _alone(self, place: Path, tell: Tell) -> Iterator[None]:
+    def _alone(self, place: Path, tell: Tell) -> Generator[None]:
         lock = FileLock(place.with_suffix(".lock"))
         try:
             lock.acquire(timeout=0)

@@ -80,7 +80,8 @@ def _look(spec: RuntimeSpec, interpreter: str | None, built: Built | None, kinds
         own = environments_of(spec.id)
         remedy = next((f"./tandem runtimes install {one.id}" for one in own if one.kind in kinds), "")
         alone = " and ".join(sorted({f"a {one.kind.upper()}" for one in own}))
-        reason = f"needs an environment of its own: {remedy}" if remedy else f"{spec.title} runs on {alone} alone, and none is attached"
+        elsewhere = f"{spec.title} runs on {alone} alone, and none is attached"
+        reason = f"needs an environment of its own: {remedy}" if remedy else elsewhere
         return Runtime(*named, reason=reason)
     else:
         versions, place = _here(asked), sys.executable

@@ -15,6 +15,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
+from pathlib import Path
 from typing import TypeAlias
 
 from filelock import FileLock, Timeout
@@ -24,7 +25,7 @@ from core.errors import BadInput
 from core.probe import Measurement, Outcome, Probe, ProbeFailure, Runtime
 from core.settings import Settings
 from probes.contention import Bystanders, usage
-from probes.environment import worker_environment
+from probes.environment import runtimes_folder, worker_environment
 from probes.gates import judge
 from probes.launcher import Limits, WorkerGone, WorkerHandle, default_interpreter
 from probes.messages import Broken, Finish, Finished, Open, Prepare, Prepared, Ready, Sample
@@ -208,7 +209,7 @@ class Session:
             )
             try:
                 bench.worker = WorkerHandle(bench.runtime.interpreter, environment, self.limits)
-                ours = bench.runtime.interpreter == default_interpreter()
+                ours = self._is_ours(bench.runtime.interpreter)
                 bench.worker.tell(Open(bench.runtime.id, self.device.kind, agreed if ours else ""))
                 opened.append(bench)
             except WorkerGone as gone:
@@ -226,6 +227,10 @@ class Session:
                 error = reply.error if isinstance(reply, Broken) else "an unexpected reply"
                 bench.worker.close()
                 bench.worker, bench.held = None, error
+
+    def _is_ours(self, interpreter: str) -> bool:
+        """Whether an interpreter was made by Tandem, from pins that its folder is named after."""
+        return interpreter == default_interpreter() or Path(interpreter).is_relative_to(runtimes_folder(self.settings.home))
 
     def _lost(self, bench: Bench, gone: WorkerGone) -> None:
         """Take note of a dead worker; after too many the runtime is held."""

@@ -10,8 +10,8 @@ from core.device import Device
 from core.errors import BadInput
 from core.probe import Runtime
 from core.settings import Settings
-from probes.environment import ROOT
-from probes.environments import Environments
+from probes.environment import ROOT, runtimes_folder
+from probes.environments import Built, Environments
 from probes.runtimes import installed_runtimes
 from services.context import context
 
@@ -25,21 +25,25 @@ class EnvironmentState:
     Args:
         id: what `install` takes.
         runtimes: that it serves.
+        kind: of the devices that it is for.
         notes: what to know before building it.
         disk_bytes: free space that building asks for.
         state: `ready`, `building` or `absent`.
         size_bytes, build_s: of one that is ready; None else.
         last: last line of a build that runs or failed in the background; empty when there is none.
+        obstacle: why this machine cannot hold it; empty when it can.
     """
 
     id: str
     runtimes: tuple[str, ...]
+    kind: str
     notes: str
     disk_bytes: float
     state: str
     size_bytes: int | None
     build_s: float | None
     last: str
+    obstacle: str
 
 
 def known_runtimes(settings: Settings, attached: Sequence[Device]) -> tuple[Runtime, ...]:
@@ -56,11 +60,13 @@ def environments() -> tuple[EnvironmentState, ...]:
         state = "ready" if built else "building" if made.is_being_built(spec) else "absent"
         last = "" if built else _last_line(spec.id)
         size, seconds = (built.size_bytes, built.seconds) if built else (None, None)
-        found.append(EnvironmentState(spec.id, spec.runtimes, spec.notes, spec.disk_bytes, state, size, seconds, last))
+        obstacle = made.obstacle(spec)
+        told = (spec.id, spec.runtimes, spec.kind, spec.notes, spec.disk_bytes)
+        found.append(EnvironmentState(*told, state, size, seconds, last, obstacle))
     return tuple(found)
 
 
-def install(name: str, tell: Callable[[str], None]) -> EnvironmentState:
+def install(name: str, tell: Callable[[str], None]) -> Built:
     """Build an environment, telling each step; one that is there is left as it is.
 
     Raises:
@@ -69,8 +75,7 @@ def install(name: str, tell: Callable[[str], None]) -> EnvironmentState:
         StoreError: pip or an import failed.
     """
     spec = environment_spec(_environment_of(name))
-    built = Environments(context().settings.home).build(spec, tell)
-    return EnvironmentState(spec.id, spec.runtimes, spec.notes, spec.disk_bytes, "ready", built.size_bytes, built.seconds, "")
+    return Environments(context().settings.home).build(spec, tell)
 
 
 def install_in_background(name: str) -> None:
@@ -80,7 +85,7 @@ def install_in_background(name: str) -> None:
         NotFound: no such environment.
     """
     spec = environment_spec(_environment_of(name))
-    log = context().settings.home / "runtimes" / f"{spec.id}.log"
+    log = runtimes_folder(context().settings.home) / f"{spec.id}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as file:
         subprocess.Popen(  # noqa: S603 - our own command
@@ -113,7 +118,7 @@ def _environment_of(name: str) -> str:
 
 def _last_line(name: str) -> str:
     try:
-        with (context().settings.home / "runtimes" / f"{name}.log").open("rb") as file:
+        with (runtimes_folder(context().settings.home) / f"{name}.log").open("rb") as file:
             file.seek(0, 2)
             file.seek(max(0, file.tell() - LOG_BYTES))
             lines = file.read().decode("utf-8", "replace").splitlines()

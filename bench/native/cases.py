@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     import numpy as np
 
-RUNTIMES = ("jax", "torch-eager", "torch-compile", "tf-graph", "tf-xla", "keras-jax", "keras-tensorflow", "keras-torch")
+RUNTIMES = (
+    "jax", "torch-eager", "torch-compile", "tf-graph", "tf-xla", "keras-jax", "keras-tensorflow", "keras-torch",
+    "torch-xla", "mxnet",
+)
 """Runtimes that the natives are written for, in the order in which they are measured."""
 
 

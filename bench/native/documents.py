@@ -2,7 +2,7 @@
 
 A case has one document for all runtimes, but for two models that frameworks themselves build differently:
 `keras.applications.ResNet50` is version 1 with convolution biases where transformers has version 1.5 without, and
-PyTorch's LSTM keeps two bias vectors where all others keep one. The bench shows which rows these are.
+the LSTM of PyTorch and of MXNet keeps two bias vectors where all others keep one. The bench shows which rows these are.
 """
 
 from bench.native.cases import Case, Dense, Image, Recommender, Recurrent, Segmentation, Text, Vision
@@ -44,7 +44,7 @@ def _model_and_size(case: Case, runtime: str) -> tuple[dict[str, object], dict[s
                     "hidden": s.hidden, "patch": s.patch, "classes": s.classes}, {"image": s.image}
         case Recurrent() as s:
             sizes = {"layers": s.layers, "width": s.width, "vocabulary": s.vocabulary, "tied": 0}
-            return sizes | {"biases": 2 if runtime.startswith("torch-") else 1}, {"length": s.length}
+            return sizes | {"biases": 2 if runtime.startswith(("torch-", "mxnet")) else 1}, {"length": s.length}
         case Recommender() as s:
             return {"dense_features": s.bottom[0], "bottom": list(s.bottom[1:]), "tables": s.tables, "rows": s.rows,
                     "per_bag": s.per_bag, "top": list(s.top[:-1])}, {}

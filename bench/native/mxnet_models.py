@@ -55,7 +55,7 @@ class Attention(HybridBlock):
         half = self.width // 2
         rate = F.exp(F.arange(0, self.width, 2) * (-log(10000.0) / self.width))
         angle = F.broadcast_mul(F.expand_dims(F.contrib.arange_like(x, axis=2), 1), F.expand_dims(rate, 0))
-        angle = F.reshape(F.concat(angle, angle, dim=1), shape=(1, 1, -2))
+        angle = F.expand_dims(F.expand_dims(F.concat(angle, angle, dim=1), axis=0), axis=0)
         low, high = F.slice_axis(x, axis=3, begin=0, end=half), F.slice_axis(x, axis=3, begin=half, end=self.width)
         return F.broadcast_mul(x, F.cos(angle)) + F.broadcast_mul(F.concat(-high, low, dim=3), F.sin(angle))
 

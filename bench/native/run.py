@@ -17,6 +17,9 @@ from typing import Protocol
 from bench.native.cases import CASES, RUNTIMES, Case, case, tiny
 from bench.native.timing import measure
 
+STEPS = {"torch-xla": "torch_xla"}
+"""Runtimes whose steps are not in the file of their framework."""
+
 
 class Native(Protocol):
     """One built model, ready to step."""
@@ -33,14 +36,14 @@ def set_environment(runtime: str) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ["JAX_PLATFORMS"] = "cpu"
+    os.environ["PJRT_DEVICE"] = "CPU"
     if runtime.startswith("keras-"):
         os.environ["KERAS_BACKEND"] = runtime.removeprefix("keras-")
 
 
 def build(one: Case, runtime: str) -> Native:
     """Return the native of a case in a runtime; `set_environment` must have been called in this process before."""
-    framework = runtime.split("-", maxsplit=1)[0]
-    steps = import_module(f"bench.native.{framework}_steps")
+    steps = import_module(f"bench.native.{STEPS.get(runtime, runtime.split('-', maxsplit=1)[0])}_steps")
     native: Native = steps.prepare(one, runtime)
     return native
 

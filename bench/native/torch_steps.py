@@ -29,11 +29,11 @@ class TorchNative:
         model = BUILDERS[case.family](case)
         model.train(case.trains)
         self.parameter_count = sum(p.numel() for p in model.parameters() if p.requires_grad)
-        self.optimizer = _optimizer(case.optimizer, model) if case.trains else None
+        self.optimizer = optimizer_of(case.optimizer, model) if case.trains else None
         self.model: Any = torch.compile(model) if compiled else model
         batch = random_batch(case)
-        self.inputs = [_tensor(array) for array in batch.inputs]
-        self.targets = _tensor(batch.targets)
+        self.inputs = [tensor_of(array) for array in batch.inputs]
+        self.targets = tensor_of(batch.targets)
 
     def step(self) -> float:
         """Train on the batch and return the loss, or infer and return one output value."""
@@ -62,11 +62,12 @@ class TorchNative:
         return functional.cross_entropy(outputs, self.targets)
 
 
-def _optimizer(name: str, model: torch.nn.Module) -> torch.optim.Optimizer:
+def optimizer_of(name: str, model: torch.nn.Module) -> torch.optim.Optimizer:
+    """Return the optimizer of a case over all weights of a model."""
     return OPTIMIZERS[name](model.parameters(), lr=LEARNING_RATES[name])
 
 
-def _tensor(array: Any) -> torch.Tensor:
+def tensor_of(array: Any) -> torch.Tensor:
     """Return PyTorch's usual layout: int64 integers, channels before height and width."""
     tensor = torch.from_numpy(array)
     if tensor.dtype == torch.int32:

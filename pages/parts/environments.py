@@ -1,5 +1,7 @@
 """Environments of their own: what can be built, how far a build is, and removing one."""
 
+from typing import Literal
+
 import streamlit as st
 
 from core import format as write
@@ -9,7 +11,9 @@ from pages.parts.text import plain, refuse
 from services import runtimes as service
 
 EVERY_S = 2.0
-WORDS = {"ready": ("Ready", "green"), "building": ("Building", "blue"), "absent": ("Not built", "gray")}
+WORDS: dict[str, tuple[str, Literal["green", "blue", "gray"]]] = {
+    "ready": ("Ready", "green"), "building": ("Building", "blue"), "absent": ("Not built", "gray"),
+}
 
 
 def environments() -> None:
@@ -51,8 +55,11 @@ def _card(one: service.EnvironmentState) -> None:
     else:
         if one.last:
             st.caption(plain(f"The last build ended with: {one.last}", 400))
-        asks = f"Asks for {write.count(one.disk_bytes, 'B')} of free space"
-        st.button("Build", key=f"build:{one.id}", icon=":material/download:", help=asks, on_click=_build, args=(one.id,))
+        asks = one.obstacle or f"Asks for {write.count(one.disk_bytes, 'B')} of free space"
+        st.button(
+            "Build", key=f"build:{one.id}", icon=":material/download:", help=plain(asks, 400),
+            disabled=bool(one.obstacle), on_click=_build, args=(one.id,),
+        )
 
 
 def _build(name: str) -> None:

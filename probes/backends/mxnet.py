@@ -152,7 +152,7 @@ def _chain(case: Case) -> Any:
                 ]
 
         def hybrid_forward(self, F: Any, *given: Any, **_own: Any) -> Any:  # noqa: N803 - Gluon's own name
-            ops, inputs = MxnetOps(F, F is sym), dict(zip(names, given, strict=True))
+            ops, inputs = MxnetOps(F, F is sym, case.training), dict(zip(names, given, strict=True))
             x = inputs["x"]
             for copy in self.bound:
                 x = case.block.forward(ops, copy, {**inputs, "x": x}, case.sizes)

@@ -17,8 +17,8 @@ HIDDEN = 1e9
 class MxnetOps(Operators):
     """One use of one copy, over arrays or over symbols."""
 
-    def __init__(self, f: Any, is_symbol: bool) -> None:
-        self.f, self.is_symbol = f, is_symbol
+    def __init__(self, f: Any, is_symbol: bool, training: bool) -> None:
+        self.f, self.is_symbol, self.training = f, is_symbol, training
 
     def _value(self, bound: Bound, key: str) -> Any:
         parameter = bound.parameters[key]
@@ -102,7 +102,7 @@ class MxnetOps(Operators):
             position = f.broadcast_add(position, f.sum(f.ones_like(f.contrib.arange_like(cached[0], axis=2))))
         frequency = f.exp(f.arange(0, width, 2) * (-log(10000.0) / width))
         angle = f.broadcast_mul(f.expand_dims(position, axis=1), f.expand_dims(frequency, axis=0))
-        angle = f.reshape(f.concat(angle, angle, dim=1), shape=(1, 1, -2))
+        angle = f.expand_dims(f.expand_dims(f.concat(angle, angle, dim=1), axis=0), axis=0)
         left = f.slice_axis(x, axis=3, begin=0, end=width // 2)
         right = f.slice_axis(x, axis=3, begin=width // 2, end=width)
         turned = f.concat(-right, left, dim=3)
@@ -133,7 +133,7 @@ class MxnetOps(Operators):
     def binary_cross_entropy(self, logits: Any, labels: Any) -> Any:
         f = self.f
         z = f.squeeze(f.slice_axis(logits, axis=1, begin=0, end=1), axis=1)
-        return f.mean(f.relu(z) - z * labels + f.Activation(-f.abs(z), act_type="softrelu"))
+        return f.mean(f.relu(z) - z * f.cast(labels, dtype="float32") + f.Activation(-f.abs(z), act_type="softrelu"))
 
     def max_pool(self, x: Any, window: int, stride: int, padding: int) -> Any:
         sizes = {"kernel": (window, window), "stride": (stride, stride), "pad": (padding, padding)}
@@ -149,8 +149,9 @@ class MxnetOps(Operators):
         return self.f.transpose(self.f.reshape(self.conv(bound, x), shape=(0, 0, -1)), axes=(0, 2, 1))
 
     def prepend(self, bound: Bound, x: Any) -> Any:
-        first = self.f.broadcast_like(self._value(bound, "value"), x, lhs_axes=(0,), rhs_axes=(0,))
-        return self.f.concat(first, x, dim=1)
+        f = self.f
+        first = f.expand_dims(self._value(bound, "value"), axis=0)
+        return f.concat(f.broadcast_like(first, x, lhs_axes=(0,), rhs_axes=(0,)), x, dim=1)
 
     def join_vector(self, x: Any, vectors: Any) -> Any:
         return self.f.concat(self.f.expand_dims(x, axis=1), vectors, dim=1)

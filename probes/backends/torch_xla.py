@@ -4,10 +4,12 @@ Nothing runs before that call: each step records its operations anew, and the gr
 The platform is chosen by `PJRT_DEVICE`, which is set before the interpreter starts.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from core.errors import WorkerError
 from probes.backends.torch import TorchBackend
+from probes.case import Case, Program
 
 RUNTIMES = ("torch-xla",)
 
@@ -46,12 +48,31 @@ class TorchXlaBackend(TorchBackend):
         """Return one line on the device."""
         return f"{self.device}, {self.model.xla_device_hw(self.device)}"
 
+    def block_program(self, case: Case) -> Program:
+        """Return a step of a chain of blocks; an optimizer with a state compiles in its first two steps, one call here."""
+        program = super().block_program(case)
+        if case.training and case.optimizer != "sgd":
+            program.run = _first_twice(program.run)
+        return program
+
     def synchronise(self, output: Any) -> None:
         """Run what was recorded and wait for it."""
         self.xla.sync(wait=True)
-        self.model.wait_device_ops([str(self.device)])
+        self.model.wait_device_ops()
 
     def _infer(self, forward: Any, inputs: dict[str, Any]) -> None:
         with self.torch.no_grad():
             output = forward(inputs)
             self.synchronise(output)
+
+
+def _first_twice(step: Callable[[], object]) -> Callable[[], None]:
+    """Return a function that makes two steps when it is first called: one that makes the optimizer's state, one that has it."""
+    due = [step]
+
+    def run() -> None:
+        if due:
+            due.pop()()
+        step()
+
+    return run

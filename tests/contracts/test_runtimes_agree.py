@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from catalog import environment_specs
 from core.probe import Probe, Runtime
 from core.reduced import REDUCED_MODEL, reduced_block
 from intake import read_document
@@ -18,7 +19,7 @@ from probes.environment import worker_environment
 from probes.launcher import Limits, WorkerHandle
 from probes.messages import Finish, Finished, Open, Prepare, Prepared, Ready
 from probes.reduced import ReducedModel
-from probes.runtimes import installed_runtimes
+from tests.here import ENVIRONMENTS, RUNTIMES
 
 LAYER: dict[str, Any] = {
     "batch": 2,
@@ -160,7 +161,7 @@ MODELS: dict[str, dict[str, Any]] = {
 """One tiny model of each family, small enough to be held against the reference as a whole."""
 
 
-@pytest.fixture(scope="module", params=[r for r in installed_runtimes() if r.installed], ids=lambda r: r.id)
+@pytest.fixture(scope="module", params=RUNTIMES, ids=lambda r: r.id)
 def worker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Runtime, WorkerHandle]]:
     handle = _opened(request.param, tmp_path_factory.mktemp("home"))
     yield request.param, handle
@@ -171,6 +172,12 @@ def _opened(runtime: Runtime, home: Path) -> WorkerHandle:
     handle = WorkerHandle(runtime.interpreter, worker_environment(runtime.id, "cpu", os.environ, home, ""), Limits())
     assert isinstance(handle.ask(Open(runtime.id, "cpu"), 180), Ready)
     return handle
+
+
+def test_every_runtime_that_can_be_had_on_this_machine_is_held_to_it() -> None:
+    own = [spec for spec in environment_specs().values() if spec.kind == "cpu" and not ENVIRONMENTS.obstacle(spec)]
+    wanted = {runtime for spec in own for runtime in spec.runtimes}
+    assert wanted <= {runtime.id for runtime in RUNTIMES}, "./tandem runtimes install builds what is missing"
 
 
 def test_every_kind_of_block_has_a_case() -> None:
@@ -189,7 +196,7 @@ def test_a_runtime_agrees_with_the_reference(
 
 def test_gradients_do_not_depend_on_when_the_same_step_updates_a_weight(tmp_path: Path) -> None:
     sizes = next(tuple(sorted(sizes.items())) for kind, sizes, _ in CASES if kind == "dense_tower")
-    runtime = next(r for r in installed_runtimes() if r.id == "keras-tensorflow")
+    runtime = next(r for r in RUNTIMES if r.id == "keras-tensorflow")
     handle = _opened(runtime, tmp_path)
     for seed in range(12):
         _agrees(handle, Probe("dense_tower", "block", sizes, "fp32", runtime.id, "cpu:0", "train", "sgd", seed=seed))

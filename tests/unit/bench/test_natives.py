@@ -3,14 +3,16 @@
 import json
 import math
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import intake
-from bench.native.cases import CASES, RUNTIMES, case, tiny
+from bench.native.cases import CASES, case, tiny
+from bench.native.cases import RUNTIMES as NATIVES
 from bench.native.documents import document
+from core.probe import Runtime
+from tests.here import RUNTIMES
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 FAMILIES = tuple({one.family: one for one in CASES if one.trains or one.family == "vit"}.values())
@@ -33,16 +35,19 @@ print(json.dumps(answer))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("runtime", ["jax", "torch-eager", "tf-graph", "keras-torch"])
-def test_every_native_is_the_model_of_its_document_and_steps_to_finite_numbers(runtime: str) -> None:
+@pytest.mark.parametrize(
+    "runtime", [r for r in RUNTIMES if r.id in ("jax", "torch-eager", "tf-graph", "keras-torch", "torch-xla", "mxnet")],
+    ids=lambda runtime: runtime.id,
+)
+def test_every_native_is_the_model_of_its_document_and_steps_to_finite_numbers(runtime: Runtime) -> None:
     names = [one.name for one in FAMILIES]
-    stepped = [one.name for one in FAMILIES if runtime in ("torch-eager", "tf-graph") or one.family not in LARGE]
-    done = subprocess.run([sys.executable, "-c", PROGRAM, runtime, ",".join(names), ",".join(stepped)], cwd=REPOSITORY,
+    stepped = [one.name for one in FAMILIES if runtime.id in ("torch-eager", "tf-graph", "mxnet") or one.family not in LARGE]
+    done = subprocess.run([runtime.interpreter, "-c", PROGRAM, runtime.id, ",".join(names), ",".join(stepped)], cwd=REPOSITORY,
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     answer = json.loads(done.stdout.splitlines()[-1])
     for name in names:
-        workload = intake.read_document(document(tiny(case(name)), runtime))
+        workload = intake.read_document(document(tiny(case(name)), runtime.id))
         count, values = answer[name]
         assert count == workload.parameter_count, name
         assert all(math.isfinite(value) for value in values), name
@@ -54,11 +59,11 @@ def test_every_native_is_the_model_of_its_document_and_steps_to_finite_numbers(r
 
 @pytest.mark.parametrize("one", CASES, ids=lambda one: one.name)
 def test_every_case_is_a_workload_in_every_runtime(one) -> None:
-    for runtime in RUNTIMES:
+    for runtime in NATIVES:
         workload = intake.read_document(document(one, runtime))
         assert (workload.trains, workload.batch, workload.dtype) == (one.trains, one.batch, "fp32")
 
 
 def test_only_two_models_are_built_differently_by_the_frameworks() -> None:
-    different = {one.family for one in CASES if len({json.dumps(document(one, runtime)) for runtime in RUNTIMES}) > 1}
+    different = {one.family for one in CASES if len({json.dumps(document(one, runtime)) for runtime in NATIVES}) > 1}
     assert different == {"resnet50", "lstm"}
