@@ -5,13 +5,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from typing import cast
 
 from catalog import RuntimeSpec, runtime_specs
-from core.device import Device
 from core.errors import one_line
 from core.probe import Runtime
 from probes.backends import backend_modules
@@ -25,17 +23,6 @@ _ASK = (
 NO_PYTHON = "is not a Python that can be asked for its packages"
 ASK_S = 10.0
 """Seconds that an interpreter of the user's may take to tell its packages."""
-
-
-@dataclass(frozen=True, slots=True)
-class Usability:
-    """Whether one runtime can use one device, and if not, why and what would mend it."""
-
-    device: str
-    runtime: str
-    ok: bool
-    reason: str
-    remedy: str
 
 
 def installed_runtimes(interpreters: Sequence[tuple[str, str]] = ()) -> tuple[Runtime, ...]:
@@ -106,40 +93,3 @@ def _elsewhere(interpreter: str) -> dict[str, str] | str:
     plain = cast("dict[object, object]", found)
     told = {str(name): value for name, value in plain.items() if isinstance(value, str)}
     return told if len(told) == len(plain) else NO_PYTHON
-
-
-def usable_by(devices: Sequence[Device], runtimes: Sequence[Runtime]) -> tuple[Usability, ...]:
-    """Return for each device and runtime whether they go together, with the reason and the remedy when not."""
-    return tuple(_usable(device, runtime) for device in devices for runtime in runtimes)
-
-
-def _to_install(runtime: Runtime) -> str:
-    variable = f"TANDEM_PYTHON_{runtime.id.upper().replace('-', '_')}"
-    return "./tandem app" if "./tandem app" in runtime.reason else f"point {variable} at a Python that has {runtime.framework}"
-
-
-def _usable(device: Device, runtime: Runtime) -> Usability:
-    if not runtime.installed:
-        return Usability(device.id, runtime.id, ok=False, reason=runtime.reason, remedy=_to_install(runtime))
-    if device.kind == "cpu":
-        return Usability(device.id, runtime.id, ok=True, reason="", remedy="")
-    version = " ".join(value for _, value in runtime.versions)
-    if runtime.framework == "torch" and "+cpu" in version:
-        return Usability(
-            device.id,
-            runtime.id,
-            ok=False,
-            reason="this is the CPU build of torch",
-            remedy=f"point TANDEM_PYTHON_{runtime.id.upper().replace('-', '_')} at an interpreter with the GPU build",
-        )
-    if device.kind == "tpu" and runtime.framework != "jax" and runtime.id != "keras-jax":
-        return Usability(
-            device.id,
-            runtime.id,
-            ok=False,
-            reason=f"{runtime.id} has no way to a TPU in this environment",
-            remedy="use jax or keras-jax",
-        )
-    return Usability(
-        device.id, runtime.id, ok=True, reason="asserted when its worker starts: a fall-back to the CPU is a failure", remedy=""
-    )

@@ -14,8 +14,9 @@ from core.settings import Settings
 from probes.inventory import devices
 from probes.kernels import kernel_modules
 from probes.plan import Planned, kernel_probes
-from probes.runtimes import installed_runtimes, usable_by
+from probes.runtimes import installed_runtimes
 from probes.session import Answered, Event, Stage, Started, Waiting, run_probes
+from probes.usability import usable_by
 from services.context import context
 
 Listener: TypeAlias = Callable[[Progress, Outcome | None], None]
