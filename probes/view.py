@@ -8,6 +8,7 @@ name: a worker's backend asserts its platform, this one tells what is there even
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, cast
@@ -97,6 +98,12 @@ SEERS: dict[str, Callable[[], tuple[str, Seen]]] = {
 }
 
 
+def _place(fault: Exception) -> str:
+    """Return where a fault without words was raised, such as a bare `assert`."""
+    last = traceback.extract_tb(fault.__traceback__)[-1]
+    return f"{os.path.basename(last.filename)}: {last.line}"  # noqa: PTH119 - a name out of a trace, no file
+
+
 def main(runtime: str) -> int:
     """Write one JSON line with `version`, `devices` and `error`; returns the exit code."""
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -107,7 +114,7 @@ def main(runtime: str) -> int:
         if runtime.startswith("keras"):
             version = f"{import_module('keras').__version__} on {version}"
     except Exception as fault:  # noqa: BLE001 - whatever a framework throws is the answer
-        error = one_line(f"{type(fault).__name__}: {fault}")
+        error = one_line(f"{type(fault).__name__}: {str(fault) or _place(fault)}")
     with answer:
         answer.write(json.dumps({"version": version, "devices": devices, "error": error}) + "\n")
     return 0

@@ -38,8 +38,8 @@ _REASONS = (
      "pip install 'tensorflow[and-cuda]'  # in its environment"),
     (r"Cannot dlopen some GPU libraries|Could not find cuda drivers", "it found no CUDA libraries and would use the CPU",
      "pip install 'tensorflow[and-cuda]'  # in its environment"),
-    (r"cuda-enabled jaxlib is not installed|CUDA-enabled jaxlib is not installed", "this is the CPU build of jax",
-     "pip install 'jax[cuda13]'  # in its environment"),
+    (r"CUDA-enabled jaxlib is not installed|assert _default_backend is not None", "this is the CPU build of jax",
+     "pip install 'jax[{extra}]'  # in its environment"),
     (r"not compiled with CUDA enabled", "this is the CPU build of torch", "install the CUDA build of torch in its environment"),
     (r"CUDA_ERROR_OUT_OF_MEMORY|RESOURCE_EXHAUSTED", "the memory of the device is taken", "nvidia-smi  # tells by whom"),
     (r"[Nn]o CUDA-capable device|CUDA_ERROR_NO_DEVICE", "CUDA sees no device", "nvidia-smi  # and look at CUDA_VISIBLE_DEVICES"),
@@ -175,10 +175,10 @@ def read_view(runtime: str, kind: str, out: str, log: str, exit_code: int | None
         version, error = str(told["version"]), str(told["error"])
     except (ValueError, KeyError, TypeError):
         last = next((line for line in reversed(log.splitlines()) if line.strip()), "")
-        reason, remedy = explain(log) or (f"it ended with exit code {exit_code} and no answer: {one_line(last, 160)}", "")
+        reason, remedy = explain(log, kind) or (f"it ended with exit code {exit_code} and no answer: {one_line(last, 160)}", "")
         return View(runtime, kind, False, seconds=seconds, reason=reason, remedy=remedy, warnings=warnings_in(log))
     ok = any(one.kind == kind for one in seen)
-    reason, remedy = ("", "") if ok else explain(f"{error}\n{log}") or _unsaid(kind, seen, error)
+    reason, remedy = ("", "") if ok else explain(f"{error}\n{log}", kind) or _unsaid(kind, seen, error)
     return View(runtime, kind, ok, version, seen, seconds, reason, remedy, warnings_in(log))
 
 
@@ -189,12 +189,12 @@ def _unsaid(kind: str, seen: tuple[Seen, ...], error: str) -> tuple[str, str]:
     return f"it sees {others} and no {_KINDS.get(kind, kind)}, and says nothing about it", "install its build for this device"
 
 
-def explain(text: str) -> tuple[str, str] | None:
-    """Return reason and remedy for what a framework wrote, or None when none of its known sentences is there."""
+def explain(text: str, kind: str = "gpu") -> tuple[str, str] | None:
+    """Return reason and remedy for what a framework wrote when asked for a kind of device; None when nothing of it is known."""
     for pattern, reason, remedy in _REASONS:
         found = re.search(pattern, text)
         if found:
-            words = {name: value or "" for name, value in found.groupdict().items()}
+            words = {"extra": "tpu" if kind == "tpu" else "cuda13", **found.groupdict(default="")}
             return reason.format(**words), remedy.format(**words)
     return None
 

@@ -54,6 +54,7 @@ def fetch(path: str, server: tuple[str, int], limit_s: float) -> tuple[int, str,
     """Return status, headers and body of one answer, or what went wrong; `limit_s` holds for all of it together."""
     deadline = time.monotonic() + limit_s
     request = f"GET {path} HTTP/1.0\r\nHost: metadata.google.internal\r\nMetadata-Flavor: Google\r\n\r\n"
+    late = TimeoutError(f"no whole answer within {limit_s:g} s")
     received = bytearray()
     try:
         with socket.create_connection(server, timeout=limit_s) as connection:
@@ -61,12 +62,14 @@ def fetch(path: str, server: tuple[str, int], limit_s: float) -> tuple[int, str,
             while len(received) < _MOST_BYTES:
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    return TimeoutError(f"no whole answer within {limit_s:g} s")
+                    return late
                 connection.settimeout(left)
                 part = connection.recv(4096)
                 if not part:
                     break
                 received += part
+    except TimeoutError:
+        return late
     except OSError as error:
         return error
     head, _, body = received.decode("utf-8", "replace").partition("\r\n\r\n")
