@@ -71,7 +71,7 @@ def see_tensorflow() -> tuple[str, Seen]:
         told = str(device.device_type).lower()
         if told in ("cpu", "gpu", "tpu"):
             facts = _mapping(tensorflow.config.experimental.get_device_details(device))
-            found.append({"kind": told, "name": str(facts.get("device_name", device.name)), "memory_bytes": None})
+            found.append({"kind": told, "name": str(facts.get("device_name", told.upper())), "memory_bytes": None})
     return str(tensorflow.__version__), found
 
 

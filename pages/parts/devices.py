@@ -55,7 +55,7 @@ def _card(device: Device, able: int) -> None:
     count = f"{able} frameworks can use it" if able != 1 else "1 framework can use it"
     st.markdown(plain(" · ".join((*sizes, *cores, count))))
     if device.fault is not None:
-        st.error(plain(device.fault.reason), icon=":material/block:")
+        st.error(plain(device.fault.reason[:1].upper() + device.fault.reason[1:]), icon=":material/block:")
     for alert in hardware.alerts(device):
         st.warning(plain(alert), icon=":material/warning:")
     with st.expander("Details"):
@@ -75,21 +75,36 @@ def runtimes(report: service.DevicesReport) -> None:
     if pressed:
         _ask(report)
     versions = {runtime.id: ", ".join(f"{name} {version}" for name, version in runtime.versions) for runtime in report.runtimes}
-    able = [(device, runtime) for device, runtime, ok, _, _ in report.usable if ok]
+    able: dict[str, list[str]] = {}
+    for device, runtime, ok, _, _ in report.usable:
+        if ok:
+            able.setdefault(runtime, []).append(device)
     small_table(
         {
-            "Framework": [plain(runtime) for _, runtime in able],
-            "Can use": [plain(device) for device, _ in able],
-            "Versions": [plain(versions.get(runtime, "")) for _, runtime in able],
+            "Framework": [plain(runtime) for runtime in able],
+            "Can use": [plain(", ".join(devices)) for devices in able.values()],
+            "Versions": [plain(versions.get(runtime, "")) for runtime in able],
         }
     )
     _views(report)
-    unable = [row for row in report.usable if not row[2]]
-    if unable:
+    _unable(report)
+
+
+def _unable(report: service.DevicesReport) -> None:
+    """Draw each reason once, with the runtimes and devices that it holds for, and the command that mends it."""
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for device, runtime, ok, reason, remedy in report.usable:
+        if not ok:
+            alike.setdefault((runtime, reason, remedy), []).append(device)
+    joined: dict[tuple[str, str, str], list[str]] = {}
+    for (runtime, reason, remedy), devices in alike.items():
+        joined.setdefault((", ".join(devices), reason, remedy), []).append(runtime)
+    if joined:
         st.subheader("What cannot be used, and what to do", anchor=False)
-    for device, runtime, _, reason, remedy in unable:
+    for (devices, reason, remedy), names in joined.items():
         with st.container(border=True, gap="xsmall"):
-            st.markdown(f":material/block: **{plain(runtime)}** on **{plain(device)}**: {plain(reason)}")
+            who = plain(", ".join(names))
+            st.markdown(f":material/block: **{who}** on **{plain(devices)}**: {plain(reason)}")
             if remedy:
                 st.code(remedy, language="bash", wrap_lines=True)
 
