@@ -144,10 +144,9 @@ def own_environment(runtime: Runtime, build: str, *packages: str) -> str:
     """Return the command that makes an environment with another build and points the runtime at it."""
     place = f"~/tandem-{builds.library_of(runtime)}-{build}"
     quoted = " ".join(f"'{package}'" if "[" in package else package for package in (*packages, "numpy"))
-    keras = " keras" if runtime.framework == "keras" else ""
-    return (
-        f"python3 -m venv {place} && {place}/bin/pip install {quoted}{keras} && export {variable(runtime)}={place}/bin/python"
-    )
+    version = dict(runtime.versions).get("keras", "")
+    keras = f" keras=={version}".removesuffix("==") if runtime.framework == "keras" else ""
+    return f"python3 -m venv {place} && {place}/bin/pip install {quoted}{keras} && export {variable(runtime)}={place}/bin/python"
 
 
 def _alternatives(family: str, but: str) -> str:
@@ -225,7 +224,7 @@ def _wrong_build(pair: Pair) -> Fault:
 
 def _right_build(pair: Pair, needed: str, library: str, older: bool = False) -> str:
     """Return the command that gives a runtime the build that it needs; `older` asks for CUDA 12 in place of 13."""
-    version = pair.packages.get(library, "").partition("+")[0]
+    version = (pair.packages.get(library) or pair.packages.get(f"{library}-cpu", "")).partition("+")[0]
     pinned = f"=={version}" if version else ""
     match library, needed:
         case "jax", _:

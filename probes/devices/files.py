@@ -62,13 +62,24 @@ def slot(function: Path) -> Slot:
 
 
 def tenant(root: Path, pid: int, memory_bytes: int | None = None, name: str = "") -> Tenant:
-    """Return a process with its command line and owner, as far as they can be seen."""
+    """Return a process with its program and owner, as far as they can be seen."""
     folder = root / f"proc/{pid}"
-    command = read(folder / "cmdline").replace("\0", " ") or read(folder / "comm") or name
+    command = _program(read(folder / "cmdline").split("\0")) or read(folder / "comm") or name
     user = ""
     with suppress(OSError, KeyError):
         user = pwd.getpwuid(folder.stat().st_uid).pw_name
     return Tenant(pid, one_line(command, 80), user, memory_bytes)
+
+
+def _program(words: list[str]) -> str:
+    """Return program and script of a command line, not its arguments: these may hold secrets, and devices are stored."""
+    program = Path(words[0]).name
+    if not program.startswith("python"):
+        return program
+    if "-m" in words[1:-1]:
+        return f"{program} -m {words[words.index('-m') + 1]}"
+    script = next((word for word in words[1:] if word and not word.startswith("-")), "")
+    return f"{program} {Path(script).name}" if script and "-c" not in words else program
 
 
 def holders(root: Path, paths: frozenset[str]) -> tuple[dict[str, tuple[int, ...]], int]:

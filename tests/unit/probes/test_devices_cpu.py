@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from core.codec import from_json, to_json
 from core.device import Device
 from core.hardware import Cache, NumaNode
 from probes.devices.cpu import control_group, cpu
+from probes.devices.files import tenant
 from probes.inventory import devices, survey
 from tests.samples.devices import lay_out
 
@@ -113,3 +116,14 @@ def test_what_nothing_can_use_is_surveyed_but_not_offered(tmp_path: Path) -> Non
     lay_out(tmp_path, {f"{place}/vendor": "0x1002\n", f"{place}/device": "0x74a1\n", f"{place}/class": "0x120000\n"})
     assert [one.id for one in survey(tmp_path, {})] == ["cpu:0", "gpu:0"]
     assert [one.id for one in devices(tmp_path)] == ["cpu:0"]
+
+
+@pytest.mark.parametrize(("line", "name"), [
+    ("/usr/bin/python3\0/home/ana/train.py\0--token=canary\0", "python3 train.py"),
+    ("python\0-P\0-m\0probes.worker\0canary\0", "python -m probes.worker"),
+    ("python\0-c\0import canary\0", "python"),
+    ("/opt/server\0--key\0canary\0", "server"),
+])  # fmt: skip
+def test_a_process_is_named_without_its_arguments(tmp_path: Path, line: str, name: str) -> None:
+    lay_out(tmp_path, {"proc/4242/cmdline": line})
+    assert tenant(tmp_path, 4242).name == name

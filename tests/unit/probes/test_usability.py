@@ -60,7 +60,8 @@ def test_what_goes_together_is_usable_and_still_asserted(device: Device, name: s
 @pytest.mark.parametrize(("device", "name", "held", "reason", "remedy"), [
     (H100, "torch-eager", {"torch": "2.13.0+cpu"}, "CPU build of torch", "pip install torch==2.13.0"),
     (H100, "jax", {"jax": "0.10.2"}, "CPU build of jax, and it would fall back to the CPU", "'jax[cuda13]==0.10.2'"),
-    (H100, "keras-tensorflow", {"tensorflow-cpu": "2.21.0"}, "CPU build of tensorflow", "export TANDEM_PYTHON_KERAS_TENSORFLOW="),
+    (H100, "keras-tensorflow", {"tensorflow-cpu": "2.21.0"}, "CPU build of tensorflow",
+     "'tensorflow[and-cuda]==2.21.0' numpy keras && export TANDEM_PYTHON_KERAS_TENSORFLOW="),
     (MI300X, "torch-eager", {"torch": "2.13.0+cu130"}, "CUDA build of torch; a device of AMD needs the ROCm build", "ROCm build"),
     (H100, "torch-eager", {"torch": "2.13.0+rocm6.4"}, "ROCm build of torch; a device of NVIDIA needs", "pip install torch"),
     (V6E, "jax", {"jax": "0.10.2", "jax-cuda13-plugin": "0.10.2"}, "CUDA build of jax", "'jax[tpu]==0.10.2'"),

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from core.probe import Runtime
+from core.probe import RUNTIME_IDS, Runtime
 from probes.packages import installed
 from probes.runtimes import installed_runtimes
+from probes.view import SEERS
 from probes.views import View, ask, ask_runtimes, explain, read_view, warnings_in
 
 SEES_CPU = json.dumps({"version": "2.21.0", "devices": [{"kind": "cpu", "name": "CPU", "memory_bytes": None}], "error": ""})
@@ -50,6 +51,10 @@ def test_two_modes_of_one_framework_share_one_process(tmp_path: Path) -> None:
     assert [(view.runtime, view.ok) for view in views] == [("torch-eager", True), ("torch-compile", True)]
     assert tuple(heard) == views
     assert calls.read_text(encoding="utf-8").count("called") == 1
+
+
+def test_every_runtime_can_be_asked() -> None:
+    assert set(SEERS) == set(RUNTIME_IDS)
 
 
 def test_a_framework_that_hangs_is_ended(tmp_path: Path) -> None:
