@@ -18,4 +18,4 @@ except TandemError as error:
 devices.attached(report)
 devices.runtimes(report)
 st.caption("The same from a terminal")
-st.code("./tandem devices\n./tandem runtimes", language="bash")
+st.code("./tandem devices --ask-runtimes\n./tandem runtimes", language="bash")
