@@ -19,8 +19,8 @@ class EnvironmentSpec:
         kind, vendor: of the devices that it is for; vendor is empty where there is none.
         requirements: the file of this repository that installs it.
         python_from, python_to: minor versions of Python that its packages are built for, both included.
-        disk_bytes: free space that is asked for before it is built, its files and what pip keeps besides: a guard with room to spare.
-            torch-xla came to 7.5 GB and mxnet to 0.3 GB when built; the others, which were not built, take after their kin.
+        disk_bytes: free space that is asked for before it is built, for its files and what pip keeps besides: a guard with room
+            to spare. Built, torch-xla came to 7.7 GB and mxnet to 0.3 GB; the others were not built and take after their kin.
         notes: what to know before building it.
         source, source_date: where that comes from.
     """
@@ -54,6 +54,11 @@ def environment_spec(name: str) -> EnvironmentSpec:
     if name not in specs:
         raise NotFound(f"environment {name[:60]!r}", f"one of {', '.join(specs)}", "choose one of these")
     return specs[name]
+
+
+def environments_of(runtime: str) -> tuple[EnvironmentSpec, ...]:
+    """Return the environments of their own that serve a runtime, in the order of the file."""
+    return tuple(spec for spec in environment_specs().values() if runtime in spec.runtimes)
 
 
 def _spec(row: dict[str, str]) -> EnvironmentSpec:

@@ -14,6 +14,7 @@ from core.quantity import Quantity
 from core.run import Run, RunSummary
 from core.statistics import iqr
 from core.workload import Block, Workload
+from services.devices import DevicesReport
 from services.runtimes import EnvironmentState
 from services.workloads import Description
 
@@ -132,6 +133,11 @@ def device(value: Device, usable: tuple[tuple[str, str, bool, str, str], ...]) -
             for where, runtime, ok, reason, remedy in usable if where == value.id
         ],
     }
+
+
+def devices(report: DevicesReport) -> Plain:
+    """Return the document of `devices`; `views` is empty unless the frameworks were asked."""
+    return {"devices": [device(one, report.usable) for one in report.devices], "views": to_plain(report.views)}
 
 
 def inspection(value: Workload, described: Description) -> Plain:

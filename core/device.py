@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from core.hardware import Board, Fault, Processor
+
 DEVICE_KINDS = ("cpu", "gpu", "tpu", "other")
 
 
@@ -85,6 +87,9 @@ class Device:
         accelerator: its catalog key when known.
         cache_bytes: last-level cache; None when unknown.
         detail: short facts for people, one phrase each.
+        processor: of a CPU, what is known of it.
+        board: of a GPU or TPU, what is known of it.
+        fault: why nothing can use it; None when it works.
     """
 
     id: str
@@ -96,6 +101,9 @@ class Device:
     accelerator: str | None = None
     cache_bytes: int | None = None
     detail: tuple[str, ...] = ()
+    processor: Processor | None = None
+    board: Board | None = None
+    fault: Fault | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import cast
 
-from catalog import EnvironmentSpec, RuntimeSpec, environment_specs, runtime_specs
+from catalog import RuntimeSpec, environment_specs, environments_of, runtime_specs
 from core.device import Device
 from core.errors import one_line
 from core.probe import Runtime
@@ -29,17 +28,6 @@ _ASK = (
 NO_PYTHON = "is not a Python that can be asked for its packages"
 ASK_S = 10.0
 """Seconds that an interpreter of the user's may take to tell its packages."""
-
-
-@dataclass(frozen=True, slots=True)
-class Usability:
-    """Whether one runtime can use one device, and if not, why and what would mend it."""
-
-    device: str
-    runtime: str
-    ok: bool
-    reason: str
-    remedy: str
 
 
 def installed_runtimes(
@@ -155,57 +143,3 @@ def _elsewhere(interpreter: str) -> dict[str, str] | str:
     plain = cast("dict[object, object]", found)
     told = {str(name): value for name, value in plain.items() if isinstance(value, str)}
     return told if len(told) == len(plain) else NO_PYTHON
-
-
-def usable_by(devices: Sequence[Device], runtimes: Sequence[Runtime]) -> tuple[Usability, ...]:
-    """Return for each device and runtime whether they go together, with the reason and the remedy when not."""
-    return tuple(_usable(device, runtime) for device in devices for runtime in runtimes)
-
-
-def _usable(device: Device, runtime: Runtime) -> Usability:
-    def no(reason: str, remedy: str) -> Usability:
-        return Usability(device.id, runtime.id, ok=False, reason=reason, remedy=remedy)
-
-    fitting = environment_for(runtime.id, device.kind)
-    if elsewhere := only_on(runtime.id, device.kind):
-        return no(elsewhere, "")
-    if not runtime.installed:
-        return no(runtime.reason, _to_install(runtime, fitting))
-    if device.kind == "cpu":
-        return Usability(device.id, runtime.id, ok=True, reason="", remedy="")
-    version = " ".join(value for _, value in runtime.versions)
-    if runtime.framework == "torch" and "+cpu" in version:
-        return no("this is the CPU build of torch", _to_install(runtime, fitting))
-    if device.kind == "tpu" and not fitting:
-        return no(f"{runtime.id} has no way to a TPU", "use jax, keras-jax or torch-tpu")
-    return Usability(
-        device.id, runtime.id, ok=True, reason="asserted when its worker starts: a fall-back to the CPU is a failure", remedy=""
-    )
-
-
-def environments_of(runtime: str) -> tuple[EnvironmentSpec, ...]:
-    """Return the environments of their own that serve a runtime."""
-    return tuple(spec for spec in environment_specs().values() if runtime in spec.runtimes)
-
-
-def environment_for(runtime: str, kind: str) -> str:
-    """Return the environment that serves a runtime on a kind of device, the first of the catalog; empty when there is none."""
-    return next((spec.id for spec in environments_of(runtime) if spec.kind == kind), "")
-
-
-def only_on(runtime: str, kind: str) -> str:
-    """Return why a runtime can never use a kind of device, since all that it needs is for others; empty when it can."""
-    own = environments_of(runtime)
-    if not own or runtime_specs()[runtime].requirements == BASE or any(spec.kind in ("cpu", kind) for spec in own):
-        return ""
-    kinds = " and ".join(sorted({spec.kind.upper() for spec in own}))
-    return f"{runtime_specs()[runtime].title} runs on a {kinds} alone, and this is a {kind.upper()}"
-
-
-def _to_install(runtime: Runtime, environment: str) -> str:
-    """Return the command that would make a runtime usable."""
-    if environment:
-        return f"./tandem runtimes install {environment}"
-    if "./tandem app" in runtime.reason:
-        return "./tandem app"
-    return f"point TANDEM_PYTHON_{runtime.id.upper().replace('-', '_')} at a Python that has {runtime.framework}"

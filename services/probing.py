@@ -13,8 +13,8 @@ from core.run import Progress
 from probes.inventory import devices
 from probes.kernels import kernel_modules
 from probes.plan import Planned, kernel_probes
-from probes.runtimes import usable_by
 from probes.session import Answered, Event, Stage, Started, Waiting, run_probes
+from probes.usability import usable_by
 from services.context import context
 from services.runtimes import known_runtimes
 

@@ -18,7 +18,8 @@ from core.device import Device
 from core.errors import BadInput, NotFound, StoreError
 from probes import environments
 from probes.environments import Built, Environments
-from probes.runtimes import installed_runtimes, usable_by
+from probes.runtimes import installed_runtimes
+from probes.usability import usable_by
 
 SPEC = replace(environment_spec("mxnet"), disk_bytes=1.0)
 CPU = Device("cpu:0", "cpu", "test", "cpu-test", 24 * 2**30, 2)

@@ -26,7 +26,8 @@ from probes.messages import (
     write,
 )
 from probes.peaks import peak_flop_per_s
-from probes.runtimes import installed_runtimes, usable_by
+from probes.runtimes import installed_runtimes
+from probes.usability import usable_by
 
 PROBE = Probe("dense_tower", "block", (("batch", 2), ("widths", (4, 2))), "fp32", "jax", "cpu:0")
 REQUESTS = (Open("jax", "cpu", "/h/agreed"), Prepare(PROBE), Sample(0.5, 4), Finish())
