@@ -104,7 +104,8 @@ def _plain(kind: str, o: dict[str, Any]) -> Any:
             return nn.Conv2DTranspose(o["outputs"], 2, 2, in_channels=o["inputs"])
         case "embedding":
             return nn.Embedding(o["rows"], o["width"])
-    raise AssertionError(kind)
+        case _:
+            raise AssertionError(kind)
 
 
 def _parameters(kind: str, block: Any, o: dict[str, Any]) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def test_what_one_must_see_at_once_is_on_the_card(machine: None, open_page: Open
 def test_each_no_has_its_command(machine: None, open_page: Opener) -> None:
     page = open_page("devices")
     commands = [element.value for element in page.code]
-    for part in ("sudo modprobe amdgpu", "-mig 0", "jax[cuda13]", "kill 77"):
+    for part in ("sudo modprobe amdgpu", "-mig 0", "runtimes install jax-cuda13", "kill 77"):
         assert any(part in command for command in commands), part
 
 
@@ -55,7 +55,7 @@ def test_details_name_the_source_of_every_fact(machine: None, open_page: Opener)
 def test_asking_shows_what_each_framework_says_itself(monkeypatch: pytest.MonkeyPatch, open_page: Opener) -> None:
     only = tuple(runtime for runtime in installed_runtimes() if runtime.id == "jax")
     monkeypatch.setattr(service, "survey", lambda: (cpu(),))
-    monkeypatch.setattr(service, "installed_runtimes", lambda _: only)
+    monkeypatch.setattr(service, "known_runtimes", lambda _settings, _attached: only)
     page = open_page("devices")
     next(button for button in page.button if button.label == "Ask every framework").click().run(timeout=120)
     assert not page.exception

@@ -20,7 +20,7 @@ def node(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert isinstance(found, tuple)
     only = tuple(runtime for runtime in installed_runtimes() if runtime.id in ("jax", "torch-eager"))
     monkeypatch.setattr(service, "survey", lambda: (cpu(), *found))
-    monkeypatch.setattr(service, "installed_runtimes", lambda _: only)
+    monkeypatch.setattr(service, "known_runtimes", lambda _settings, _attached: only)
 
 
 def test_the_document_has_the_facts_and_no_views_unless_asked(node: None) -> None:
@@ -42,6 +42,6 @@ def test_the_text_names_facts_reasons_and_commands(node: None) -> None:
 def test_frameworks_are_asked_when_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     only = tuple(runtime for runtime in installed_runtimes() if runtime.id == "jax")
     monkeypatch.setattr(service, "survey", lambda: (cpu(),))
-    monkeypatch.setattr(service, "installed_runtimes", lambda _: only)
+    monkeypatch.setattr(service, "known_runtimes", lambda _settings, _attached: only)
     said = json.loads(CliRunner().invoke(devices, ["--json", "--ask-runtimes"], catch_exceptions=False).stdout)
     assert [(view["runtime"], view["kind"], view["ok"]) for view in said["views"]] == [("jax", "cpu", True)]

@@ -63,7 +63,7 @@ def test_what_goes_together_is_usable_and_still_asserted(device: Device, name: s
     (H100, "keras-tensorflow", {"tensorflow-cpu": "2.21.0"}, "CPU build of tensorflow",
      "./tandem runtimes install tensorflow-cuda"),
     (MI300X, "torch-eager", {"torch": "2.13.0+cu130"}, "CUDA build of torch; a device of AMD needs the ROCm build", "ROCm build"),
-    (H100, "torch-eager", {"torch": "2.13.0+rocm6.4"}, "ROCm build of torch; a device of NVIDIA needs", "runtimes install torch-cuda"),
+    (H100, "torch-eager", {"torch": "2.13.0+rocm6.4"}, "ROCm build of torch; a device of NVIDIA needs", "install torch-cuda"),
     (V6E, "jax", {"jax": "0.10.2", "jax-cuda13-plugin": "0.10.2"}, "CUDA build of jax", "runtimes install jax-tpu"),
     (_with(H100, driver="535.104.05"), "jax", CUDA13, "driver 535.104.05 is too old for CUDA 13", "runtimes install jax-cuda12"),
     (_with(H100, driver="470.57.02"), "torch-eager", CUDA12, "too old for CUDA 12.6", "update the NVIDIA driver to 525"),
