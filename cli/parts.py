@@ -48,7 +48,7 @@ def tell_progress(state: Progress, outcome: Outcome | None) -> None:
     """Write where a run is on stderr: what was just measured, what is next, what is left and how long it will take."""
     answered = "" if outcome is None else f"{outcome_line(outcome)}; "
     left = "" if state.remaining_s is None else f", about {fmt.seconds(state.remaining_s)} left"
-    place = f"waiting for the device, place {state.place}; " if state.place else ""
+    place = f"waiting for the device, place {state.place}; " if state.place and not state.stage.startswith("waiting") else ""
     current = f": {state.current}" if state.current else ""
     count = f"[{state.done}/{state.total}] " if state.total else ""
     progress(f"{count}{answered}{place}{state.stage}{current}{left}")

@@ -54,8 +54,8 @@ class Reporter:
             case Started(probe):
                 self._subject = probe.label
                 self.progress = replace(self.progress, stage="preparing", current=f"{probe.label} in {probe.runtime}", place=0)
-            case Waiting(device):
-                self.progress = replace(self.progress, stage=f"waiting for {device}, which another run holds", place=1)
+            case Waiting(device, place, words):
+                self.progress = replace(self.progress, stage=f"waiting for {device}, {words}", current="", place=place or 1)
             case Answered(outcome):
                 self._keep(outcome)
                 self.outcomes.append(outcome)
