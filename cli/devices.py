@@ -3,19 +3,24 @@
 import click
 
 from cli import shapes
+from cli.device_history import history_shape, tell_history
 from cli.output import document, table, write
 from cli.parts import json_flag
 from core import format as fmt
+from services import device_history
 from services import devices as service
 
 
 @click.command()
+@click.option("--history", is_flag=True, help="Add what was measured over time: medians, drifts, and peers.")
 @json_flag
-def devices(*, as_json: bool) -> None:
+def devices(*, as_json: bool, history: bool) -> None:
     """Starts no framework: it asks the operating system and the installed packages."""
     report = service.report()
+    found = device_history.histories() if history else ()
     if as_json:
-        document({"devices": [shapes.device(one, report.usable) for one in report.devices]})
+        told = {"history": [history_shape(one) for one in found]} if history else {}
+        document({"devices": [shapes.device(one, report.usable) for one in report.devices], **told})
         return
     for one in report.devices:
         cores = "" if one.cores is None else f", {one.cores} cores"
@@ -27,3 +32,5 @@ def devices(*, as_json: bool) -> None:
             for device, runtime, ok, reason, remedy in report.usable if device == one.id
         ]
         table(("runtime", "usable", "why not", "what to do"), rows)
+    if history:
+        tell_history(found)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from core.errors import TandemError
-from pages.parts import devices
+from pages.parts import device_history, devices
 from pages.parts.text import refuse
 
 devices.title()
@@ -17,5 +17,6 @@ except TandemError as error:
 
 devices.attached(report)
 devices.runtimes(report)
+device_history.history()
 st.caption("The same from a terminal")
-st.code("./tandem devices\n./tandem runtimes", language="bash")
+st.code("./tandem devices --history\n./tandem runtimes", language="bash")

@@ -17,6 +17,7 @@ from probes.plan import Planned, kernel_probes
 from probes.runtimes import installed_runtimes, usable_by
 from probes.session import Answered, Event, Stage, Started, Waiting, run_probes
 from services.context import context
+from services.device_history import marking_drift
 
 Listener: TypeAlias = Callable[[Progress, Outcome | None], None]
 
@@ -128,5 +129,5 @@ def probe(
     if not planned:
         raise BadInput(f"kernel {only!r}", f"one of {', '.join(kernel_modules())}", "choose one of these")
     reporter = Reporter(len(planned), here.store.keep_loose, on_progress or (lambda _progress, _outcome: None), budget_s)
-    run_probes(planned, attached, installed, here.settings, reporter.hear, lambda: False, budget_s)
+    run_probes(planned, attached, installed, here.settings, marking_drift(here.store, reporter.hear), lambda: False, budget_s)
     return tuple(reporter.outcomes)
