@@ -70,7 +70,9 @@ def history(device: DeviceHistory, theme: str = "light", limit: int = MOST_SERIE
 def describe_history(device: DeviceHistory) -> str:
     """Return in words what the chart shows."""
     count = sum(len(one.points) for one in device.series)
-    text = f"{count} measurements of {len(device.series)} probes on {device.id or device.name or device.uuid}."
+    probes = len(device.series)
+    counted = f"{count} measurement{'' if count == 1 else 's'} of {probes} probe{'' if probes == 1 else 's'}"
+    text = f"{counted} on {device.id or device.name or device.uuid}."
     return " ".join([text, *(device.flags or ("Nothing drifted by more than its noise.",))])
 
 
@@ -87,7 +89,7 @@ def _rows(one: Series, place: int, most: int) -> list[Row]:
         "kind": "name",
         "y": place + _NAME_AT,
         "name": one.name,
-        "value": f"{write.seconds(last.figures.median)}",
+        "value": write.seconds(last.figures.median) + (f", {100 * last.drift.fraction:+.0f} %" if last.drift else ""),
         "reference": scale.at(reference),
         "floor": place + 1,
         "strong": bool(one.flags),
@@ -115,8 +117,13 @@ def _row(point: Point, scale: _Scale, at: int, one: Series) -> Row:
         "spread": write.seconds(figures.iqr),
         "least": write.seconds(figures.minimum),
         "samples": figures.count,
-        "note": "; ".join([*point.changed, *([drift_words(point)] if flagged else [])]) or "nothing",
+        "note": "; ".join(_notes(point, flagged)) or "nothing",
     }
+
+
+def _notes(point: Point, flagged: bool) -> list[str]:
+    disturbed = ["other work used the machine"] if point.contended and not flagged else []
+    return [*point.changed, *disturbed, *([drift_words(point)] if flagged else [])]
 
 
 def _reference(points: list[Point]) -> float:
