@@ -38,8 +38,8 @@ def history() -> None:
 def _device(device: DeviceHistory, theme: str) -> None:
     name = " · ".join(part for part in (device.id, device.name) if part) or device.uuid
     st.markdown(f"**{plain(name)}**" + ("" if device.id else " · not attached now"))
-    for flag in device.flags[:FLAGS_SHOWN]:
-        st.warning(plain(flag, 400), icon=":material/trending_up:")
+    if device.flags:
+        st.warning("\n".join(f"- {plain(flag, 400)}" for flag in device.flags[:FLAGS_SHOWN]), icon=":material/trending_up:")
     if len(device.flags) > FLAGS_SHOWN:
         st.caption(f"and {len(device.flags) - FLAGS_SHOWN} more in the table")
     if not device.flags:

@@ -1,7 +1,8 @@
 """The history of a device as small multiples: for each probe its medians with their quartiles, one band above the other.
 
-Every band has a scale of its own, told at its right: what matters is how far a point lies from the reference line, which is the
-last trusted median before the newest one. Bands are layers of one chart, since only such keep the width of their container.
+Every band has a scale of its own, its newest figure under its name: what matters is how far a point lies from the reference line,
+which is the last trusted median before the newest one. Bands are layers of one chart, since only such keep the width of their
+container.
 """
 
 from dataclasses import dataclass
@@ -15,10 +16,10 @@ from core.statistics import LEAST_CHANGE
 from reports.charts.frame import Layered, Row, finish, tooltips
 from reports.theme import Theme, theme_named
 
-BAND_PX = 92
+BAND_PX = 112
 MOST_SERIES = 12
-_NAME_AT, _TOP, _BOTTOM = 0.10, 0.34, 0.92
-"""Where in a band its name stands and where its points may lie, as fractions of its height."""
+_NAME_AT, _VALUE_AT, _TOP, _BOTTOM = 0.12, 0.29, 0.44, 0.92
+"""Where in a band its name and its newest figure stand and where its points may lie, as fractions of its height."""
 _CALM = 2 * LEAST_CHANGE
 """Half height of a band at least, as a fraction of the reference: a calm series must look calm."""
 
@@ -88,6 +89,7 @@ def _rows(one: Series, place: int, most: int) -> list[Row]:
     name: Row = {
         "kind": "name",
         "y": place + _NAME_AT,
+        "value_y": place + _VALUE_AT,
         "name": one.name,
         "value": write.seconds(last.figures.median) + (f", {100 * last.drift.fraction:+.0f} %" if last.drift else ""),
         "reference": scale.at(reference),
@@ -135,8 +137,8 @@ def _reference(points: list[Point]) -> float:
 
 def _layers(theme: Theme, bands: int, most: int) -> list[alt.Chart]:
     whole = alt.Scale(domain=[0, bands], reverse=True, nice=False, zero=False)
-    heights = ("y", "floor", "reference", "top", "low")
-    y, floor, reference, top, low = (alt.Y(field, type="quantitative", axis=None, scale=whole) for field in heights)
+    heights = ("y", "floor", "reference", "top", "low", "value_y")
+    y, floor, reference, top, low, value_y = (alt.Y(field, type="quantitative", axis=None, scale=whole) for field in heights)
     scale = alt.Scale(domain=[-0.5, max(most, 2) - 0.5], nice=False, zero=False)
     x = alt.X("x", type="quantitative", axis=None, scale=scale)
     states = ("as before", "drifted", "not trusted")
@@ -150,14 +152,13 @@ def _layers(theme: Theme, bands: int, most: int) -> list[alt.Chart]:
     left, right = alt.value(0), alt.value("width")
     points, names = "datum.kind == 'point'", "datum.kind == 'name'"
     ink: dict[bool, Any] = {True: {"fontWeight": 700, "color": theme.alarm}, False: {"fontWeight": 400, "color": theme.text}}
-    places: tuple[tuple[str, Any, Any], ...] = (("name", "left", left), ("value", "right", right))
     texts = [
         alt.Chart()
-        .mark_text(align=align, baseline="middle", aria=False, **ink[strong])
-        .encode(x=at, y=y, text=alt.Text(field, type="nominal"))
+        .mark_text(align="left", baseline="middle", aria=False, **ink[strong])
+        .encode(x=left, y=at, text=alt.Text(field, type="nominal"))
         .transform_filter(f"{names} && {'' if strong else '!'}datum.strong")
         for strong in (True, False)
-        for field, align, at in places
+        for field, at in (("name", y), ("value", value_y))
     ]
     return [
         alt.Chart().mark_rule(color=theme.line, aria=False).encode(x=left, x2=right, y=floor).transform_filter(names),
