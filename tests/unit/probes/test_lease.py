@@ -353,3 +353,35 @@ def test_whatever_the_order_of_taking_and_giving_there_is_never_a_second_holder(
         assert len(held) <= 1
     for number in held:
         leases[number].release()
+
+
+CROWD = """
+import fcntl, os, random, signal, sys
+from pathlib import Path
+from probes.lease import Lease
+folder, seed = Path(sys.argv[1]), int(sys.argv[2])
+draw = random.Random(seed)
+for turn in range(8):
+    lease = Lease(folder, "cpu", str(seed), "", 60.0, 0.002)
+    assert lease.acquire(lambda place: None, lambda: False)
+    witness = os.open(folder / "witness", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(witness, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.write(1, b"turn\\n")
+    if draw.random() < 0.15:
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.close(witness)
+    lease.release()
+"""
+
+
+def test_a_crowd_of_processes_that_die_at_random_never_holds_together_and_leaves_no_lease(tmp_path: Path) -> None:
+    crowd = [subprocess.Popen([sys.executable, "-c", CROWD, str(tmp_path), str(seed)], cwd=ROOT, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) for seed in range(8)]
+    ended = [(process.communicate(), process.returncode) for process in crowd]
+    assert [error for (_, error), code in ended if code not in (0, -signal.SIGKILL)] == []
+    assert {code for _, code in ended} == {0, -signal.SIGKILL}
+    assert sum(out.count("turn") for (out, _), code in ended if code == 0) == 8 * sum(code == 0 for _, code in ended)
+    last = lease(tmp_path)
+    assert last.acquire(lambda _place: None, lambda: False)
+    last.release()
+    assert files(tmp_path) == []
