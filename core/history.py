@@ -77,8 +77,8 @@ class Series:
             said.append(f"{self.name} is {drift_words(last)}.")
         if self.peers is not None and self.peers.fraction > 0 and self.peers.beyond_noise:
             others = "another device" if self.peer_count == 1 else f"{self.peer_count} other devices"
-            longer, noise = write.percent(self.peers.fraction), write.percent(self.peers.noise)
-            said.append(f"{self.name} takes {longer} longer here than on {others} of this kind, more than the noise of {noise}.")
+            noise = write.percent(self.peers.noise)
+            said.append(f"{self.name} is {compared(self.peers)} on {others} of this kind, more than the noise of {noise}.")
         return tuple(said)
 
 
@@ -108,11 +108,17 @@ class DeviceHistory:
 def drift_words(point: Point) -> str:
     """Return the drift of a point in words: how much, against when, and what to do."""
     assert point.drift is not None
-    way = "slower" if point.drift.fraction > 0 else "faster"
     when = f"{point.reference[:16].replace('T', ' ')} UTC"
-    how = f"{write.percent(abs(point.drift.fraction))} {way} than the last trusted run ({when})"
+    how = f"{compared(point.drift)} the last trusted run ({when})"
     why = ", while other work used the machine" if point.contended else ""
     return f"{how}, more than the noise of {write.percent(point.drift.noise)}{why}: probe again"
+
+
+def compared(found: Change) -> str:
+    """Return a change in words, up to the name of what it is held against; from twice on as a factor."""
+    if found.fraction >= 1:
+        return f"{1 + found.fraction:.1f} times as slow as"
+    return f"{write.percent(abs(found.fraction))} {'slower' if found.fraction > 0 else 'faster'} than"
 
 
 def with_drift(now: Measurement, earlier: Iterable[Measurement]) -> Measurement:

@@ -12,7 +12,7 @@ import altair as alt
 
 from core import format as write
 from core.history import DeviceHistory, Point, Series, drift_words
-from core.statistics import LEAST_CHANGE
+from core.statistics import LEAST_CHANGE, Change
 from reports.charts.frame import Layered, Row, finish, tooltips
 from reports.theme import Theme, theme_named
 
@@ -91,7 +91,7 @@ def _rows(one: Series, place: int, most: int) -> list[Row]:
         "y": place + _NAME_AT,
         "value_y": place + _VALUE_AT,
         "name": one.name,
-        "value": write.seconds(last.figures.median) + (f", {100 * last.drift.fraction:+.0f} %" if last.drift else ""),
+        "value": write.seconds(last.figures.median) + (f", {_moved(last.drift)}" if last.drift else ""),
         "reference": scale.at(reference),
         "floor": place + 1,
         "strong": bool(one.flags),
@@ -121,6 +121,10 @@ def _row(point: Point, scale: _Scale, at: int, one: Series) -> Row:
         "samples": figures.count,
         "note": "; ".join(_notes(point, flagged)) or "nothing",
     }
+
+
+def _moved(drift: Change) -> str:
+    return f"x {1 + drift.fraction:.1f}" if drift.fraction >= 1 else f"{100 * drift.fraction:+.0f} %"
 
 
 def _notes(point: Point, flagged: bool) -> list[str]:

@@ -59,7 +59,7 @@ def test_the_table_shows_the_newest_and_says_what_drifted(alone: Context) -> Non
     kept(alone)
     lines = told("--history")
     assert "+100.0 %" in lines
-    assert "100 % slower than the last trusted run" in lines
+    assert "2.0 times as slow as the last trusted run" in lines
     assert "History of" not in told()
 
 

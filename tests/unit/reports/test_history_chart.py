@@ -42,7 +42,7 @@ def test_it_draws_every_measurement_and_names_each_series_once(theme: str) -> No
     assert chart is not None
     svg = to_svg(chart.to_dict(), 700)
     assert "matmul_chain n=512 fp32 forward in torch-eager" in svg
-    assert "200 ms, +100 %" in svg
+    assert "200 ms, x 2.0" in svg
     json.dumps(chart.to_dict(), allow_nan=False)
 
 
@@ -71,7 +71,7 @@ def test_nothing_measured_draws_nothing_and_too_many_series_are_counted() -> Non
 
 def test_its_words_say_what_it_shows() -> None:
     assert describe_history(told(taken(1, 0.1))) == "1 measurement of 1 probe on cpu:0. Nothing drifted by more than its noise."
-    assert "100 % slower" in describe_history(told(taken(1, 0.1), taken(2, 0.2)))
+    assert "2.0 times as slow as" in describe_history(told(taken(1, 0.1), taken(2, 0.2)))
 
 
 def test_no_raw_sample_is_lost_on_the_way_into_a_report_and_each_row_has_its_four_figures() -> None:

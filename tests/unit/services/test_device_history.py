@@ -45,7 +45,7 @@ def test_what_was_kept_is_told_for_the_attached_device_with_its_drift(alone: Con
     assert [(one.id, one.name) for one in found] == [(here.id, here.name)]
     assert len(found[0].series[0].points) == 3
     assert len(found[0].flags) == 1
-    assert "100 % slower" in found[0].flags[0]
+    assert "2.0 times as slow as" in found[0].flags[0]
 
 
 def test_devices_of_other_runs_are_peers_when_they_are_of_one_kind(alone: Context) -> None:
@@ -57,7 +57,7 @@ def test_devices_of_other_runs_are_peers_when_they_are_of_one_kind(alone: Contex
     alone.store.keep_loose(timed(0.2, 1, device_uuid="uuid-1"))
     found = {history.uuid: history for history in device_history.histories()}
     assert found["uuid-0"].flags == ()
-    assert "100 % longer here than on another device" in found["uuid-1"].flags[0]
+    assert "2.0 times as slow as on another device of this kind" in found["uuid-1"].flags[0]
 
 
 def test_a_drift_is_marked_before_it_is_kept_and_other_events_pass_as_they_are(alone: Context) -> None:
@@ -70,7 +70,7 @@ def test_a_drift_is_marked_before_it_is_kept_and_other_events_pass_as_they_are(a
     assert heard[0] == Stage("measuring")
     first, second = (event.outcome for event in heard[1:] if isinstance(event, Answered))
     assert isinstance(first, Measurement)
-    assert first.warnings[0].startswith("drift: 100 % slower than the last trusted run (2026-03-01 10:00 UTC)")
+    assert first.warnings[0].startswith("drift: 2.0 times as slow as the last trusted run (2026-03-01 10:00 UTC)")
     assert first.timings == timed(0.2, 2).timings
     assert second == timed(0.101, 3)
     assert failure is not None
