@@ -15,6 +15,8 @@ from core.quantity import exact, log_normal
 from reports.describe import describe
 from tests.unit.advisor.cases import block_measurements, existing, question, tower
 
+PATIENT = settings(deadline=None)
+
 
 def contender(name: str, seconds: float, compile_s: float | None = None, sigma: float = 0.1, tier: str = "measured",
               penalty: float = 1.0, familiar: bool = False) -> Contender:
@@ -31,6 +33,7 @@ def chosen(*contenders: Contender) -> tuple[str, tuple[str, ...], str]:
     return order[0].estimate.candidate.runtime, names, chosen_by(order[0], equal)
 
 
+@PATIENT
 @given(st.floats(0.01, 10), st.floats(0.01, 10), st.floats(0.01, 0.5), st.floats(0.01, 0.5))
 def test_the_test_is_symmetric_and_calls_equal_what_has_a_fair_chance(first: float, second: float, a: float, b: float) -> None:
     one, other = contender("a", first, sigma=a), contender("b", second, sigma=b)
@@ -39,6 +42,7 @@ def test_the_test_is_symmetric_and_calls_equal_what_has_a_fair_chance(first: flo
     assert fair == (indistinguishable(one, other) and indistinguishable(other, one))
 
 
+@PATIENT
 @given(st.floats(0.01, 10), st.floats(0.01, 0.5), st.floats(1.0, 3.0), st.floats(1.0, 3.0))
 def test_what_is_further_away_is_never_more_equal(first: float, sigma: float, near: float, further: float) -> None:
     best = contender("best", first, sigma=sigma)
@@ -77,7 +81,7 @@ def test_figures_that_differ_in_nothing_say_so_and_a_clear_lead_has_no_tie() -> 
     assert chosen(contender("a", 1.0), contender("b", 5.0)) == ("a", (), "")
 
 
-@settings(deadline=None)
+@PATIENT
 @given(st.lists(st.tuples(st.floats(0.5, 2.0), st.none() | st.floats(0, 60), st.booleans()), min_size=1, max_size=8))
 def test_a_choice_among_ties_costs_at_most_what_is_not_worth_a_choice(drawn: list[tuple[float, float | None, bool]]) -> None:
     contenders = [contender(f"r{i}", s, compile_s=c, familiar=f) for i, (s, c, f) in enumerate(drawn)]

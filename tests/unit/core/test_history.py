@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.history import DRIFT, drift_words, histories_of, series_of, with_drift
 from core.probe import Measurement, Probe, Timing
 from core.statistics import LEAST_CHANGE, Summary, against_peers, change, iqr, median, summary
 
+PATIENT = settings(deadline=None)
 PROBE = Probe("matmul_chain", "kernel", (("n", 512),), "fp32", "jax", "cpu:0")
 SAMPLES = st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=30)
 FIGURES = st.builds(summary, SAMPLES)
@@ -23,6 +24,7 @@ def taken(day: int, seconds: float, spread: float = 0.0, uuid: str = "uuid-0", *
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
+@PATIENT
 @given(SAMPLES)
 def test_the_figures_of_samples_are_what_they_say(samples: list[float]) -> None:
     figures = summary(samples)
@@ -31,6 +33,7 @@ def test_the_figures_of_samples_are_what_they_say(samples: list[float]) -> None:
     assert figures.minimum <= figures.median or figures.minimum == pytest.approx(figures.median)
 
 
+@PATIENT
 @given(FIGURES, FIGURES)
 def test_a_change_is_beyond_the_noise_only_above_five_percent_and_both_spreads(before: Summary, now: Summary) -> None:
     found = change(before, now)
@@ -43,6 +46,7 @@ def test_a_change_is_beyond_the_noise_only_above_five_percent_and_both_spreads(b
         assert moved <= max(LEAST_CHANGE * before.median, before.iqr, now.iqr) * (1 + 1e-9)
 
 
+@PATIENT
 @given(FIGURES)
 def test_nothing_drifts_from_itself_and_no_device_is_slower_than_its_like(figures: Summary) -> None:
     same = change(figures, figures)
@@ -53,6 +57,7 @@ def test_nothing_drifts_from_itself_and_no_device_is_slower_than_its_like(figure
     assert not beside.beyond_noise
 
 
+@PATIENT
 @given(FIGURES, st.lists(FIGURES, min_size=1, max_size=6), st.floats(1e-3, 1e3))
 def test_the_unit_of_time_changes_no_judgement(mine: Summary, peers: list[Summary], factor: float) -> None:
     def scaled(one: Summary) -> Summary:
@@ -118,6 +123,7 @@ def test_the_number_of_a_device_does_not_part_its_series_and_a_change_of_version
     assert series[0].newest == series[0].points[1]
 
 
+@PATIENT
 @given(st.permutations([taken(day, 0.1 + 0.01 * day) for day in range(1, 6)]))
 def test_the_order_in_which_measurements_are_found_changes_nothing(found: list[Measurement]) -> None:
     assert series_of(found) == series_of(sorted(found, key=lambda one: one.taken_at))

@@ -35,6 +35,9 @@ if lease.acquire(tell, lambda: False):
 UNDISTURBED = 60.0
 
 
+PATIENT = settings(deadline=None)
+
+
 def lease(folder: Path, run_id: str = "here", fresh_s: float = UNDISTURBED, poll_s: float = 0.005) -> Lease:
     return Lease(folder, "cpu", run_id, "ann", fresh_s, poll_s)
 
@@ -322,19 +325,21 @@ def test_a_lock_of_an_older_program_is_respected(tmp_path: Path) -> None:
     assert heard == [Place(1, None)]
 
 
+@PATIENT
 @given(st.builds(Ticket, st.integers(0, 10**19), st.sampled_from(["0" * 8, "deadbeef"]), st.just("01234567"),
                  st.integers(0, 2**22), st.integers(0, 10**12), st.integers(0, 10**6), st.sampled_from(["wait", "hold"])))
 def test_a_ticket_is_what_its_name_says(ticket: Ticket) -> None:
     assert parsed(ticket.name) == ticket
 
 
+@PATIENT
 @given(st.text(max_size=40))
 def test_any_other_name_is_no_ticket(name: str) -> None:
     found = parsed(name)
     assert found is None or found.name == name or parsed(found.name) == found
 
 
-@settings(max_examples=15, deadline=None)
+@settings(PATIENT, max_examples=15)
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=4, max_size=24))
 def test_whatever_the_order_of_taking_and_giving_there_is_never_a_second_holder(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, bool]]
