@@ -151,7 +151,7 @@ def chosen_by(best: Contender, equal: tuple[Contender, ...]) -> str:
     compile_s = best.estimate.compile_s
     if compile_s is not None and all(_compile_s(c) > compile_s.mid for c in level):
         return f"it compiles sooner ({seconds(compile_s.mid)})" if compile_s.mid > 0 else "it compiles nothing"
-    return "nothing else parts them than price and name"
+    return "nothing but name and price parts them"
 
 
 def _compile_s(contender: Contender) -> float:

@@ -124,7 +124,8 @@ def _margin(best: Contender, runner: Contender, tied: bool, objective: str, othe
     if ratio < 1 and runner.score < best.score and TIERS.index(runner.value.tier) > TIERS.index(best.value.tier):
         return f"The next, {other}, may need less {objective} but its figure is less certain"
     if tied:
-        return f"The next, {other}, is equal as far as can be told: its figure is {ratio:.3g} times as high"
+        how = "the same" if abs(ratio - 1) < 0.005 else f"{ratio:.2f} times as high"
+        return f"The next, {other}, is equal as far as can be told: its figure is {how}"
     if ratio < 1:
         less = f"{written.percent(1 - ratio)} less {objective}"
         return f"The next, {other}, needs {less} but is held back by rules (see the reasons)"

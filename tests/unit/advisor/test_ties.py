@@ -77,7 +77,7 @@ def test_rules_that_hold_back_what_may_need_less_are_named() -> None:
 
 
 def test_figures_that_differ_in_nothing_say_so_and_a_clear_lead_has_no_tie() -> None:
-    assert chosen(contender("a", 1.0), contender("b", 1.0)) == ("a", ("b",), "nothing else parts them than price and name")
+    assert chosen(contender("a", 1.0), contender("b", 1.0)) == ("a", ("b",), "nothing but name and price parts them")
     assert chosen(contender("a", 1.0), contender("b", 5.0)) == ("a", (), "")
 
 
