@@ -197,8 +197,8 @@ def _recommend(question: Question, draft: _Draft, titles: Mapping[str, str]) -> 
     return Recommendation(
         question.objective, order[0].estimate, _shown(order), unranked, excluded, verdicts,
         flips_of(order, question.objective), gaps, sure, tuple(c.estimate.candidate.label for c in equal),
-        sentence_of(order, len(equal), question, sure, titles),
-        why_of(order, question.objective, titles),
+        sentence_of(order, equal, question, sure, titles),
+        why_of(order, equal, question.objective, titles),
         rests_on_of(order, measurements_of(order), devices, question.today),
     )
 

@@ -6,17 +6,20 @@ the state of the machine), so their difference is surer than either figure. Pena
 
 import random
 from dataclasses import dataclass
-from math import erf, exp, log, sqrt
+from math import erf, exp, inf, log, sqrt
 
 from advisor.beliefs import BELIEFS
 from advisor.charges import steps_charged
 from core.advice import Confidence, Estimate
+from core.format import seconds
 from core.quantity import TIERS, Quantity, total
 from core.workload import Workload
 
 DRAWS = 1000
 CONTENDERS = 16
 """At most this many candidates are drawn against each other; the others are too far behind to win."""
+NEARLY = 0.02
+"""Difference of two figures, as a fraction, that is not worth a choice; the regret at which probing stops is the same."""
 FAR = 3.5
 """Standard deviations behind the best from which on a candidate is not drawn: it wins once in 4,000."""
 
@@ -120,6 +123,42 @@ def difference_sigma(first: Contender, second: Contender) -> float:
     return sqrt(max(0.0, a * a + b * b - 2 * shared * a * b))
 
 
+def nearly(other: Contender, best: Contender) -> bool:
+    """Return whether two figures are so near that nobody would feel the difference: then other things settle the choice."""
+    mine, theirs = (best.score, other.score) if best.value.mid > 0 and other.value.mid > 0 else (best.step_s, other.step_s)
+    return abs(theirs - mine) <= NEARLY * mine
+
+
+def chosen_by(best: Contender, equal: tuple[Contender, ...]) -> str:
+    """Return why the choice fell on `best` among candidates that cannot be told apart; empty when there are no others.
+
+    Args:
+        best: chosen by `ranked`.
+        equal: from `ranked`.
+    """
+    if not equal:
+        return ""
+    if any(c.estimate.penalty < best.estimate.penalty and c.value.mid < best.value.mid for c in equal):
+        return "rules hold back what may need less"
+    ahead = [c for c in equal if (c.score, c.step_s) < (best.score, best.step_s)]
+    if any(TIERS.index(c.value.tier) > TIERS.index(best.value.tier) for c in ahead):
+        return "its figure is better founded"
+    level = ahead or [c for c in equal if (c.score, c.step_s) == (best.score, best.step_s)]
+    if not level:
+        return "its figure is the lowest"
+    if best.familiar and not all(c.familiar for c in level):
+        return "the code is written in its framework"
+    compile_s = best.estimate.compile_s
+    if compile_s is not None and all(_compile_s(c) > compile_s.mid for c in level):
+        return f"it compiles sooner ({seconds(compile_s.mid)})" if compile_s.mid > 0 else "it compiles nothing"
+    return "nothing but name and price parts them"
+
+
+def _compile_s(contender: Contender) -> float:
+    compile_s = contender.estimate.compile_s
+    return inf if compile_s is None else compile_s.mid
+
+
 def indistinguishable(other: Contender, best: Contender) -> bool:
     """Return whether two candidates cannot be told apart: a fair chance of the other, or a gap below its own error."""
     if other.late != best.late:
@@ -130,14 +169,17 @@ def indistinguishable(other: Contender, best: Contender) -> bool:
 def ranked(contenders: list[Contender]) -> tuple[tuple[Contender, ...], tuple[Contender, ...]]:
     """Return all contenders, best first, and those that cannot be told apart from the best.
 
-    Among those the better tier leads: what was measured is preferred to what was read from a datasheet.
+    Among those the better tier leads: what was measured is preferred to what was read from a datasheet. Where figures are
+    nearly the same, the framework of the code leads, then what compiles sooner.
     """
     ordered = sorted(contenders, key=lambda c: c.order)
     if not ordered:
         return (), ()
     first = ordered[0]
     level = [c for c in ordered[1:] if c.estimate.penalty >= first.estimate.penalty and indistinguishable(c, first)]
-    best = min([first, *level], key=lambda c: (TIERS.index(c.value.tier), c.order))
+    lead = min([first, *level], key=lambda c: (TIERS.index(c.value.tier), c.order))
+    near = [c for c in (first, *level) if c.value.tier == lead.value.tier and nearly(c, lead)]
+    best = min(near, key=lambda c: (not c.familiar, _compile_s(c), c.order))
     rest = tuple(c for c in ordered if c is not best)
     equal = tuple(c for c in rest if indistinguishable(c, best))
     return (best, *rest), equal

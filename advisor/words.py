@@ -6,14 +6,17 @@ from collections.abc import Mapping
 
 from advisor.charges import STEPS_WITHOUT_TOTAL
 from advisor.question import Question
-from advisor.ranking import Contender
+from advisor.ranking import Contender, chosen_by
 from core import format as written
 from core.advice import Confidence, Estimate, Exclusion, Plan
 from core.device import Pool
+from core.quantity import TIERS
 from core.workload import Workload
 
 _MEASURED = re.compile(r"(?:^|: )measured \d{4}-\d{2}-\d{2}: ")
 _BEST = {"time": "fastest", "cost": "cheapest", "energy": "most frugal"}
+TIES_NAMED = 2
+"""Candidates equal to the choice that the sentence names; the list of equal ones has them all."""
 _TIER_WORDS = {
     "measured": "measured here", "interpolated": "read between measured batches",
     "transferred": "put together from measured kernels",
@@ -47,9 +50,10 @@ def plan_words(plan: Plan, chips: int) -> str:
 
 
 def sentence_of(
-    order: tuple[Contender, ...], equal: int, question: Question, sure: Confidence | None, titles: Mapping[str, str]
+    order: tuple[Contender, ...], equal: tuple[Contender, ...], question: Question, sure: Confidence | None,
+    titles: Mapping[str, str],
 ) -> str:
-    """Return what to do: framework, chips, count, step time, cost, and how sure that is."""
+    """Return what to do: framework, chips, count, step time, cost, what is equal to it, and how sure that is."""
     best = order[0].estimate
     pool = best.candidate.pools[0]
     plan = plan_words(best.candidate.plan, pool.count)
@@ -57,7 +61,18 @@ def sentence_of(
     step = f"{written.band(best.step_time_s)} a step"
     charge = _charge_words(best, question.objective, question.workload)
     late = "; no candidate meets every target" if order[0].late else ""
-    return f"Use {where}: {step}{charge}; {_sure_words(len(order), equal, question.objective, sure)}{late}."
+    ties = _tie_words(order[0], equal)
+    return f"Use {where}: {step}{charge}; {ties}{_sure_words(len(order), question.objective, sure)}{late}."
+
+
+def _tie_words(best: Contender, equal: tuple[Contender, ...]) -> str:
+    """Return which candidates are equal to the choice as far as can be told, and by what it was chosen among them."""
+    if not equal:
+        return ""
+    labels = tuple(dict.fromkeys(c.estimate.candidate.label for c in equal))
+    more = len(labels) - TIES_NAMED
+    names = " and ".join(labels) if more <= 0 else f"{', '.join(labels[:TIES_NAMED])} and {more} more"
+    return f"equal to {names} as far as can be told, chosen because {chosen_by(best, equal)}; "
 
 
 def _charge_words(best: Estimate, objective: str, workload: Workload) -> str:
@@ -69,19 +84,17 @@ def _charge_words(best: Estimate, objective: str, workload: Workload) -> str:
     return f", {written.band(best.cost_usd, written.usd)} {span}"
 
 
-def _sure_words(count: int, equal: int, objective: str, sure: Confidence | None) -> str:
+def _sure_words(count: int, objective: str, sure: Confidence | None) -> str:
     if count == 1:
         return "it is the only candidate with a known figure"
-    others = "" if not equal else "one other cannot" if equal == 1 else f"{equal} others cannot"
     if sure is None:
-        return f"{others} be told apart from it" if others else f"it leads {count} candidates"
-    if others and sure.p_best < 0.5:
-        return f"no clear winner among {count} candidates: {others} be told apart from it ({written.percent(sure.p_best)} sure)"
-    chance = f"{written.percent(sure.p_best)} sure that it is the {_BEST[objective]} of {count} candidates"
-    return f"{chance}, {others} be told apart from it" if others else chance
+        return f"it leads {count} candidates"
+    return f"{written.percent(sure.p_best)} sure that it is the {_BEST[objective]} of {count} candidates"
 
 
-def why_of(order: tuple[Contender, ...], objective: str, titles: Mapping[str, str]) -> str:
+def why_of(
+    order: tuple[Contender, ...], equal: tuple[Contender, ...], objective: str, titles: Mapping[str, str]
+) -> str:
     """Return the margin to the runner-up and what dominates the step time."""
     best = order[0]
     leads = _dominant(best.estimate)
@@ -90,9 +103,9 @@ def why_of(order: tuple[Contender, ...], objective: str, titles: Mapping[str, st
     runner = order[1]
     other = next((c for c in order[1:] if c.estimate.candidate.pools != best.estimate.candidate.pools), None)
     if other is not None and _same_figure(best, runner):
-        words = _margin(best, other, objective, candidate_words(other.estimate, titles))
+        words = _margin(best, other, other in equal, objective, candidate_words(other.estimate, titles))
         return f"{words}; other compilers on the chosen pool have its figure, since a datasheet cannot tell them apart; {leads}."
-    return f"{_margin(best, runner, objective, candidate_words(runner.estimate, titles))}; {leads}."
+    return f"{_margin(best, runner, runner in equal, objective, candidate_words(runner.estimate, titles))}; {leads}."
 
 
 def _same_figure(best: Contender, runner: Contender) -> bool:
@@ -101,15 +114,18 @@ def _same_figure(best: Contender, runner: Contender) -> bool:
     return same and best.value.tier == "datasheet" and best.value.mid == runner.value.mid
 
 
-def _margin(best: Contender, runner: Contender, objective: str, other: str) -> str:
+def _margin(best: Contender, runner: Contender, tied: bool, objective: str, other: str) -> str:
     if runner.late and not best.late:
         return f"It meets the targets, which the next, {other}, does not"
     if best.value.mid <= 0:
         unlike = f"It costs nothing to use, unlike {other}"
         return unlike if runner.value.mid > 0 else f"It costs as little as {other} and takes less time"
     ratio = runner.value.mid / best.value.mid
-    if ratio < 1 and runner.score < best.score:
+    if ratio < 1 and runner.score < best.score and TIERS.index(runner.value.tier) > TIERS.index(best.value.tier):
         return f"The next, {other}, may need less {objective} but its figure is less certain"
+    if tied:
+        how = "the same" if abs(ratio - 1) < 0.005 else f"{ratio:.2f} times as high"
+        return f"The next, {other}, is equal as far as can be told: its figure is {how}"
     if ratio < 1:
         less = f"{written.percent(1 - ratio)} less {objective}"
         return f"The next, {other}, needs {less} but is held back by rules (see the reasons)"

@@ -14,7 +14,7 @@ from core import format as fmt
 from core.errors import one_line
 from core.probe import RUNTIME_IDS, Measurement, Outcome
 from core.run import Progress, Run
-from core.statistics import iqr
+from core.statistics import summary
 from core.workload import Workload
 from reports import facts, view
 
@@ -48,7 +48,7 @@ def tell_progress(state: Progress, outcome: Outcome | None) -> None:
     """Write where a run is on stderr: what was just measured, what is next, what is left and how long it will take."""
     answered = "" if outcome is None else f"{outcome_line(outcome)}; "
     left = "" if state.remaining_s is None else f", about {fmt.seconds(state.remaining_s)} left"
-    place = f"waiting for the device, place {state.place}; " if state.place else ""
+    place = f"waiting for the device, place {state.place}; " if state.place and not state.stage.startswith("waiting") else ""
     current = f": {state.current}" if state.current else ""
     count = f"[{state.done}/{state.total}] " if state.total else ""
     progress(f"{count}{answered}{place}{state.stage}{current}{left}")
@@ -69,12 +69,13 @@ def tell_outcomes(outcomes: tuple[Outcome, ...]) -> None:
     for one in outcomes:
         asked = (one.probe.runtime, one.probe.device, one.probe.label)
         if isinstance(one, Measurement):
-            samples = one.samples_s
+            figures = summary(one.samples_s)
+            shown = (fmt.seconds(figures.median), fmt.seconds(figures.iqr), fmt.seconds(figures.minimum), str(figures.count))
             doubts = "; ".join(one.warnings) or ("ok" if one.trusted else "quarantined")
-            rows.append((*asked, fmt.seconds(one.median_s), fmt.seconds(iqr(samples)), str(len(samples)), doubts))
+            rows.append((*asked, *shown, doubts))
         else:
-            rows.append((*asked, fmt.MISSING, fmt.MISSING, "0", f"failed at {one.stage}: {one.error}"))
-    table(("runtime", "device", "probe", "median", "spread (IQR)", "samples", "remarks"), rows, right=(3, 4, 5))
+            rows.append((*asked, *[fmt.MISSING] * 3, "0", f"failed at {one.stage}: {one.error}"))
+    table(("runtime", "device", "probe", "median", "spread (IQR)", "minimum", "samples", "remarks"), rows, right=(3, 4, 5, 6))
 
 
 def titled(workload: Workload) -> str:

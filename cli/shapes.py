@@ -12,7 +12,7 @@ from core.device import Device, Pool
 from core.probe import Measurement, Outcome, Probe, Runtime
 from core.quantity import Quantity
 from core.run import Run, RunSummary
-from core.statistics import iqr
+from core.statistics import summary
 from core.workload import Block, Workload
 from services.devices import DevicesReport
 from services.runtimes import EnvironmentState
@@ -91,15 +91,16 @@ def outcome(value: Outcome) -> Plain:
     """Return one answer of a probe, or why there is none."""
     shape: Plain = {"probe": probe(value.probe), "runtime": value.probe.runtime, "device": value.probe.device}
     if isinstance(value, Measurement):
-        samples = value.samples_s
+        figures = summary(value.samples_s)
         return {
-            **shape, "ok": value.trusted, "median_s": value.median_s, "iqr_s": iqr(samples), "n": len(samples),
+            **shape, "ok": value.trusted, "median_s": figures.median, "iqr_s": figures.iqr, "min_s": figures.minimum,
+            "n": figures.count,
             "method": value.method, "compile_s": value.compile_s, "warnings": list(value.warnings),
             "error": None if value.trusted else "; ".join(value.warnings) or "quarantined",
         }
     return {
-        **shape, "ok": False, "median_s": None, "iqr_s": None, "n": 0, "method": None, "compile_s": None, "warnings": [],
-        "error": f"{value.stage}: {value.error}",
+        **shape, "ok": False, "median_s": None, "iqr_s": None, "min_s": None, "n": 0, "method": None, "compile_s": None,
+        "warnings": [], "error": f"{value.stage}: {value.error}",
     }
 
 

@@ -1,7 +1,11 @@
 """Statistics of raw samples; nothing is ever dropped, doubts are flagged instead."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil, floor
+
+LEAST_CHANGE = 0.05
+"""A change of a median below this, as a fraction, is never told: other sessions of a calm machine differ by as much."""
 
 
 def quantile(samples: Sequence[float], fraction: float) -> float:
@@ -80,3 +84,68 @@ def relative_error_of_median(samples: Sequence[float]) -> float:
     if len(samples) < 2 or middle <= 0:
         return 1.0
     return 1.2533 * iqr(samples) / 1.349 / len(samples) ** 0.5 / middle
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The figures that stand for raw samples wherever they are shown; all in the unit of the samples, `count` excepted."""
+
+    median: float
+    iqr: float
+    minimum: float
+    count: int
+
+    @property
+    def spread(self) -> float:
+        """Distance between the quartiles as a fraction of the median; 0 where the median is not positive."""
+        return self.iqr / self.median if self.median > 0 else 0.0
+
+
+def summary(samples: Sequence[float]) -> Summary:
+    """Return the figures of raw samples; raises ValueError without samples."""
+    return Summary(median(samples), iqr(samples), min(samples), len(samples))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How one median stands to another.
+
+    Args:
+        fraction: now / before - 1; positive is slower where seconds are compared.
+        noise: what the noise alone may do, as a fraction of the median before.
+    """
+
+    fraction: float
+    noise: float
+
+    @property
+    def beyond_noise(self) -> bool:
+        """Whether it is more than `LEAST_CHANGE` and more than the noise."""
+        return abs(self.fraction) > max(LEAST_CHANGE, self.noise)
+
+
+def change(before: Summary, now: Summary) -> Change | None:
+    """Return how a median has changed against one taken in another session; None where one is not positive.
+
+    The noise is the wider of the two interquartile ranges. Samples of one session share its state, so the standard error of
+    their median, which falls with their count, says little of what the next session gives; the spread of single samples does.
+    """
+    if before.median <= 0 or now.median <= 0:
+        return None
+    return Change(now.median / before.median - 1, max(before.iqr, now.iqr) / before.median)
+
+
+def against_peers(mine: Summary, peers: Sequence[Summary]) -> Change | None:
+    """Return how a device stands to others of its kind: to the median of their medians; None without peers.
+
+    Args:
+        mine: of the device.
+        peers: of the others, one each.
+
+    The noise is the widest of: its own interquartile range, that of the medians of its peers, and the middle one of theirs.
+    """
+    medians = [peer.median for peer in peers]
+    if not medians or mine.median <= 0 or (middle := median(medians)) <= 0:
+        return None
+    noise = max(mine.iqr, iqr(medians), median([peer.iqr for peer in peers]))
+    return Change(mine.median / middle - 1, noise / middle)

@@ -78,12 +78,17 @@ def read_progress(row: AnyRow) -> Progress:
     return from_json(Progress, row.progress)
 
 
+def read_devices(row: AnyRow) -> tuple[Device, ...]:
+    """Return the devices of a row of runs."""
+    return from_json(tuple[Device, ...], row.devices)
+
+
 def read_run(row: AnyRow, outcomes: tuple[Outcome, ...], actuals: tuple[Actual, ...]) -> Run:
     """Return a whole run out of its row and what belongs to it."""
     return Run(
         id=row.id, created_at=row.created_at, finished_at=row.finished_at, state=row.state, document=row.document,
         options=from_json(RunOptions, row.options), workload=from_json(Workload, row.workload),
-        devices=from_json(tuple[Device, ...], row.devices), outcomes=outcomes,
+        devices=read_devices(row), outcomes=outcomes,
         recommendation=from_json(Recommendation, row.recommendation) if row.recommendation is not None else None,
         progress=read_progress(row), versions=from_json(tuple[tuple[str, str], ...], row.versions),
         host=row.host, owner=row.owner, error=row.error, note=row.note, actuals=actuals,

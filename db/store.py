@@ -16,7 +16,7 @@ from core.advice import Recommendation
 from core.codec import to_json
 from core.device import Device
 from core.errors import BadInput, NotFound
-from core.probe import Measurement, Outcome
+from core.probe import Measurement, Outcome, Probe
 from core.run import FINAL_STATES, RUN_STATES, Actual, Identity, Progress, Run, RunSummary
 from db import rows
 from db.backup import back_up
@@ -265,6 +265,34 @@ class Store:
         numbered = select(outcomes.c.id, outcomes.c.ok, outcomes.c.outcome, place).where(here).subquery()
         found = self._all(select(numbered).where(numbered.c.place == 1).order_by(numbered.c.id), rows.read_outcome)
         return tuple(outcome for outcome in found if isinstance(outcome, Measurement))
+
+    def series(self, subjects: tuple[str, ...], each: int, most: int) -> tuple[Measurement, ...]:
+        """Return what was measured over time, quarantined measurements included, oldest first.
+
+        Args:
+            subjects: what was measured.
+            each: the newest so many of each probe on each device.
+            most: the newest so many of all.
+        """
+        place = func.row_number().over(
+            partition_by=(outcomes.c.device_uuid, outcomes.c.probe_key), order_by=outcomes.c.id.desc()).label("place")
+        wanted = (outcomes.c.ok == 1) & outcomes.c.subject.in_(subjects)
+        numbered = select(outcomes.c.id, outcomes.c.ok, outcomes.c.outcome, place).where(wanted).subquery()
+        newest = select(numbered).where(numbered.c.place <= each).order_by(numbered.c.id.desc()).limit(most)
+        found = reversed(self._all(newest, rows.read_outcome))
+        return tuple(outcome for outcome in found if isinstance(outcome, Measurement))
+
+    def trusted_before(self, device_uuid: str, probe: Probe, most: int) -> tuple[Measurement, ...]:
+        """Return the newest trusted measurements of a probe on a device, newest first, at most so many."""
+        same = (outcomes.c.device_uuid == device_uuid) & (outcomes.c.probe_key == rows.digest(probe)) & (outcomes.c.trusted == 1)
+        query = select(outcomes.c.ok, outcomes.c.outcome).where(same).order_by(outcomes.c.id.desc()).limit(most)
+        return tuple(outcome for outcome in self._all(query, rows.read_outcome) if isinstance(outcome, Measurement))
+
+    def devices_seen(self) -> tuple[Device, ...]:
+        """Return every device that a run found, each UUID once, as it was found last."""
+        query = select(runs.c.devices).group_by(runs.c.devices).order_by(func.max(runs.c.created_at))
+        lists = self._all(query, rows.read_devices)
+        return tuple({device.uuid: device for devices in lists for device in devices}.values())
 
     def add_actual(self, actual: Actual) -> None:
         """Keep what really happened; saving the same again changes nothing.

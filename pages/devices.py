@@ -3,7 +3,7 @@
 import streamlit as st
 
 from core.errors import TandemError
-from pages.parts import devices
+from pages.parts import device_history, devices
 from pages.parts.environments import environments
 from pages.parts.text import refuse
 
@@ -18,6 +18,7 @@ except TandemError as error:
 
 devices.attached(report)
 devices.runtimes(report)
+device_history.history()
 environments()
 st.caption("The same from a terminal")
-st.code("./tandem devices --ask-runtimes\n./tandem runtimes", language="bash")
+st.code("./tandem devices --ask-runtimes --history\n./tandem runtimes", language="bash")

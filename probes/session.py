@@ -11,14 +11,12 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 from typing import TypeAlias
-
-from filelock import FileLock, Timeout
 
 from core.device import Device
 from core.errors import BadInput
@@ -28,6 +26,7 @@ from probes.contention import Bystanders, usage
 from probes.environment import runtimes_folder, worker_environment
 from probes.gates import judge
 from probes.launcher import Limits, WorkerGone, WorkerHandle, default_interpreter
+from probes.lease import Lease, Place
 from probes.messages import Broken, Finish, Finished, Open, Prepare, Prepared, Ready, Sample
 from probes.peaks import peak_flop_per_s
 from probes.plan import Planned
@@ -45,7 +44,6 @@ SAMPLE_S = {
 HELD_SHARE = 0.4
 """Share of the device's memory that prepared programs of all runtimes may hold together."""
 MOST_RESTARTS = 3
-LEASE_POLL_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +69,15 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Another run holds the device."""
+    """Another run holds the device; `words` say the place in the queue, and who holds it since when.
+
+    Args:
+        place: 1 for the next; None when there is none to tell.
+    """
 
     device: str
+    place: int | None
+    words: str
 
 
 Event: TypeAlias = Stage | Started | Answered | Waiting
@@ -146,20 +150,13 @@ class Session:
 
     def lease(self, stack: ExitStack) -> bool:
         """Hold the device, waiting for whoever has it; False when stopped while waiting."""
-        folder = self.settings.leases
-        folder.mkdir(parents=True, exist_ok=True)
-        with suppress(PermissionError):
-            folder.chmod(0o1777)
-        lock = FileLock(folder / f"{self.device.uuid.replace('/', '_')}.lock", mode=0o666)
-        while not self.should_stop():
-            try:
-                lock.acquire(timeout=LEASE_POLL_S)
-            except Timeout:
-                self.on_event(Waiting(self.device.id))
-                continue
-            stack.callback(lock.release)
-            return True
-        return False
+        lease = Lease(self.settings.leases, self.device.uuid, os.environ.get("TANDEM_RUN_ID", ""), self.settings.owner)
+
+        def tell(place: Place) -> None:
+            self.on_event(Waiting(self.device.id, place.number, place.words))
+
+        stack.callback(lease.release)
+        return lease.acquire(tell, self.should_stop)
 
     def close(self) -> None:
         """End every worker."""

@@ -4,6 +4,7 @@ from core import format as write
 from core.advice import Recommendation
 from core.probe import Measurement
 from core.run import Run
+from reports.gather import listed
 from reports.roof import device_of, op_marks, points_of, roof_of
 from reports.view import figure, share_rows
 
@@ -36,6 +37,8 @@ def _candidates(advice: Recommendation) -> str:
     text += f" First: {first.candidate.label}, {figure(first.step_time_s).full}."
     if len(advice.ranked) > 1:
         text += f" Last: {last.candidate.label}, {figure(last.step_time_s).full}."
+    if advice.equal:
+        text += f" Equal to the chosen one as far as can be told: {listed(tuple(dict.fromkeys(advice.equal)))}."
     if advice.unranked:
         text += f" {len(advice.unranked)} without a step time."
     return text

@@ -329,6 +329,7 @@ def _measurements(run: Run) -> Section:
             r.device,
             Cell(r.median, number=True),
             Cell(r.iqr, number=True),
+            Cell(r.minimum, number=True),
             Cell(str(r.n), number=True),
             r.method,
             Cell(r.compile, number=True),
@@ -336,9 +337,9 @@ def _measurements(run: Run) -> Section:
         )
         for r in facts.measurement_rows(run)
     ]
-    header = ("subject", "runtime", "device", "median", "IQR", "n", "method", "compile", "warnings")
+    header = ("subject", "runtime", "device", "median", "IQR", "minimum", "n", "method", "compile", "warnings")
     lines = (
-        ("Medians and interquartile ranges of raw samples, which the JSON report holds in full.",)
+        ("Medians, interquartile ranges and minima of raw samples, which the JSON report holds in full.",)
         if rows
         else ("Nothing was measured.",)
     )

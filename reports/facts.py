@@ -14,7 +14,7 @@ from core.errors import BadInput
 from core.probe import Measurement, ProbeFailure
 from core.quantity import TIERS
 from core.run import Run
-from core.statistics import iqr
+from core.statistics import summary
 from reports.gather import concerns, gathered_phrases, listed, without_accelerator
 from reports.theme import TIER_LOOKS
 from reports.view import UNKNOWN
@@ -65,6 +65,7 @@ class MeasurementRow:
     device: str
     median: str
     iqr: str
+    minimum: str
     n: int
     method: str
     compile: str
@@ -293,15 +294,16 @@ def document_text(run: Run) -> str:
 
 
 def _measurement_row(outcome: Measurement) -> MeasurementRow:
-    samples = outcome.samples_s
+    figures = summary(outcome.samples_s)
     probe = outcome.probe
     return MeasurementRow(
         probe.label,
         probe.runtime,
         probe.device,
-        write.seconds(outcome.median_s),
-        write.seconds(iqr(samples)),
-        len(samples),
+        write.seconds(figures.median),
+        write.seconds(figures.iqr),
+        write.seconds(figures.minimum),
+        figures.count,
         outcome.method,
         write.seconds(outcome.compile_s),
         write.memory(outcome.peak_memory_bytes),

@@ -16,6 +16,7 @@ from probes.plan import Planned, kernel_probes
 from probes.session import Answered, Event, Stage, Started, Waiting, run_probes
 from probes.usability import usable_by
 from services.context import context
+from services.device_history import marking_drift
 from services.runtimes import known_runtimes
 
 Listener: TypeAlias = Callable[[Progress, Outcome | None], None]
@@ -54,8 +55,8 @@ class Reporter:
             case Started(probe):
                 self._subject = probe.label
                 self.progress = replace(self.progress, stage="preparing", current=f"{probe.label} in {probe.runtime}", place=0)
-            case Waiting(device):
-                self.progress = replace(self.progress, stage=f"waiting for {device}, which another run holds", place=1)
+            case Waiting(device, place, words):
+                self.progress = replace(self.progress, stage=f"waiting for {device}, {words}", current="", place=place or 1)
             case Answered(outcome):
                 self._keep(outcome)
                 self.outcomes.append(outcome)
@@ -127,5 +128,5 @@ def probe(
     if not planned:
         raise BadInput(f"kernel {only!r}", f"one of {', '.join(kernel_modules())}", "choose one of these")
     reporter = Reporter(len(planned), here.store.keep_loose, on_progress or (lambda _progress, _outcome: None), budget_s)
-    run_probes(planned, attached, installed, here.settings, reporter.hear, lambda: False, budget_s)
+    run_probes(planned, attached, installed, here.settings, marking_drift(here.store, reporter.hear), lambda: False, budget_s)
     return tuple(reporter.outcomes)

@@ -16,6 +16,7 @@ from probes.plan import Planned, block_probes
 from probes.session import run_probes
 from services.advice import answer
 from services.context import Context, context
+from services.device_history import marking_drift
 from services.probing import Listener, Reporter, chosen_runtimes, usable
 from services.roof import carried_over, roof_probes
 from services.runtimes import known_runtimes
@@ -114,7 +115,8 @@ class _State:
         budget_s: float,
     ) -> None:
         reporter.more(len(planned))
-        run_probes(planned, attached, installed, self.here.settings, reporter.hear, self._stop, budget_s)
+        hear = marking_drift(self.here.store, reporter.hear)
+        run_probes(planned, attached, installed, self.here.settings, hear, self._stop, budget_s)
 
     def _settle(
         self, reporter: Reporter, attached: Sequence[Device], installed: Sequence[Runtime], known: Sequence[Runtime]

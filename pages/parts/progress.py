@@ -52,12 +52,12 @@ def live_progress(run_id: str, shown_state: str) -> None:
 
 def _where_it_stands(state: str, progress: Progress, age_s: float) -> None:
     share = progress.done / progress.total if progress.total else 0.0
-    words = "Waiting for its process to start" if state == "queued" else progress.stage.capitalize()
+    words = "Waiting for its process to start" if state == "queued" else plain(progress.stage[:1].upper() + progress.stage[1:])
     if progress.total:
         words += f": {progress.done} of {progress.total} probes answered"
     st.progress(min(share, 1.0), text=words)
     if progress.place > 0:
-        st.info(f"Another run measures on this device. Place in the queue: {progress.place}.", icon=":material/hourglass_top:")
+        st.info("Another run measures on this device; this one begins when its turn comes.", icon=":material/hourglass_top:")
     if age_s > QUIET_S and state == "running":
         st.warning(
             f"Last sign of life {age(age_s)}. If its process has died, the run is marked as interrupted and keeps what it had.",

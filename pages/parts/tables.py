@@ -13,7 +13,7 @@ from core.advice import Estimate
 from core.device import Pool
 from core.probe import Measurement, Outcome
 from core.run import Run
-from core.statistics import iqr
+from core.statistics import summary
 from core.workload import Workload
 from pages.parts import picks
 from pages.parts.text import tier_label
@@ -270,6 +270,7 @@ def outcomes_table(outcomes: Sequence[Outcome], height: int | None = None) -> No
             "runtime": "Framework",
             "median": number("Median (s)", format="%.4g"),
             "spread": number("Spread (%)", format="%.1f", help="Distance between the quartiles, of the median"),
+            "minimum": number("Least (s)", format="%.4g"),
             "rate": number("GFLOP/s", format="%.4g"),
             "compile": number("Compile (s)", format="%.3g"),
             "subject": st.column_config.TextColumn("What", width="medium"),
@@ -337,12 +338,14 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     }
     if not isinstance(outcome, Measurement):
         return row | {"result": "✘ failed", "note": f"{outcome.stage}: {outcome.error}"}
-    samples, median = outcome.samples_s, outcome.median_s
+    figures = summary(outcome.samples_s)
+    median = figures.median
     return row | {
         "result": "✔ measured" if outcome.trusted else "▲ doubted",
         "median": median,
-        "n": len(samples),
-        "spread": 100 * iqr(samples) / median if median > 0 else None,
+        "n": figures.count,
+        "spread": 100 * figures.spread if median > 0 else None,
+        "minimum": figures.minimum,
         "rate": outcome.flop / median / 1e9 if outcome.flop and median > 0 else None,
         "compile": outcome.compile_s,
         "note": "; ".join(outcome.warnings) or None,

@@ -5,7 +5,7 @@ import altair as alt
 from core import format as write
 from core.probe import RUNTIME_IDS, Measurement, Outcome
 from core.run import Run
-from core.statistics import quantile
+from core.statistics import quantile, summary
 from core.workload import Size
 from reports.charts.frame import (
     MARK_AT,
@@ -87,13 +87,16 @@ def _rows(blocks: list[Outcome], names: dict[tuple[str, tuple[tuple[str, Size], 
             row["value"] = f"{len(failed)} of {len(mine)} failed" if failed else f"{len(mine)} measured"
         if isinstance(outcome, Measurement) and outcome.median_s > 0:
             samples = outcome.samples_s
-            middle = outcome.median_s
+            figures = summary(samples)
+            middle = figures.median
             row |= {
                 "mid": middle,
                 "low": max(quantile(samples, 0.25), middle / 100),
                 "high": quantile(samples, 0.75),
                 "time": write.seconds(middle),
-                "samples": len(samples),
+                "spread": write.seconds(figures.iqr),
+                "least": write.seconds(figures.minimum),
+                "samples": figures.count,
             }
         rows.append(row)
     return rows
@@ -104,7 +107,7 @@ def _marks(kinds: list[str], theme: Theme, axis: alt.Axis, scale: alt.Scale) -> 
     shapes = alt.Scale(domain=kinds, range=[SHAPES[index % len(SHAPES)] for index in range(len(kinds))])
     key = legend("block", 3, 1)
     colour = alt.Color("block", type="nominal", scale=colours, legend=key)
-    tooltip = tooltips(*((name, name) for name in ("runtime", "block", "time", "samples", "device")))
+    tooltip = tooltips(*((name, name) for name in ("runtime", "block", "time", "spread", "least", "samples", "device")))
     y = alt.Y(**row_axis()).bandPosition(MARK_AT)
     low, x = (alt.X(field, type="quantitative", axis=axis, scale=scale) for field in ("low", "mid"))
     spread = (

@@ -128,7 +128,7 @@ def test_a_device_that_is_held_makes_the_next_session_wait(tmp_path: Path) -> No
     planned = [Planned(Probe("launch", "kernel", (("n", 8),), "fp32", "torch-eager", cpu.id), 0, 0)]
     with FileLock(tmp_path / "leases" / f"{cpu.uuid}.lock"):
         run_probes(planned, (cpu,), (), settings, heard.append, lambda: bool(heard), 10.0)
-    assert heard == [Waiting(cpu.id)]
+    assert heard == [Waiting(cpu.id, 1, "place 1, held by another process")]
 
 
 @pytest.mark.parametrize("budget_s", [0.0])
