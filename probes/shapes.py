@@ -1,0 +1,60 @@
+"""The matrix products of a workload, each shape once: measured as they are, nothing has to be read between sizes.
+
+Source of the idea: XLA's table of measured products per GPU, from which its cost model interpolates.
+"""
+
+from core.device import Device
+from core.ops import Op
+from core.probe import Runtime
+from core.workload import Workload
+from probes.kernels import kernel_modules
+from probes.plan import Planned, sized_kernel
+from probes.sweeps import affordable
+
+KERNEL = "matmul_shape"
+MOST_SHAPES = {"quick": 10, "full": 40}
+Shape = tuple[int, int, int, int]
+"""Batch, m, n, k."""
+
+
+def shapes_of(workload: Workload) -> tuple[tuple[Shape, int], ...]:
+    """Return the shapes of a workload's products with the FLOPs of a step that each stands for, most work first.
+
+    Args:
+        workload: with blocks; products of the backward pass count when it trains.
+    """
+    work: dict[Shape, int] = {}
+    for block in workload.blocks:
+        ops: tuple[Op, ...] = block.ops_forward + (block.ops_backward if workload.trains else ())
+        for op in ops:
+            if op.kind == "matmul":
+                batch, m, n, k = op.dims
+                work[batch, m, n, k] = work.get((batch, m, n, k), 0) + op.flop * block.repeats
+    return tuple(sorted(work.items(), key=lambda item: (-item[1], item[0])))
+
+
+def shape_probes(workload: Workload, runtimes: tuple[Runtime, ...], device: Device, tier: str = "quick") -> tuple[Planned, ...]:
+    """Return the probes of a workload's own products in every runtime, most work first.
+
+    A product that would take a device of this kind too long is measured with fewer rows, which its sizes say.
+
+    Args:
+        workload: with blocks.
+        runtimes: to probe, installed.
+        device: attached.
+        tier: `quick` (ten shapes) or `full` (forty).
+    """
+    module = kernel_modules()[KERNEL]
+    chosen: dict[Shape, None] = {}
+    for (batch, m, n, k), _ in shapes_of(workload)[: MOST_SHAPES[tier]]:
+        rows = m
+        while rows > 1 and not affordable(
+            device, module.flop({"batch": batch, "m": rows, "n": n, "k": k}) * max(module.DEPTHS), workload.dtype
+        ):
+            rows = (rows + 1) // 2
+        chosen[batch, rows, n, k] = None
+    planned: list[Planned] = []
+    for batch, m, n, k in chosen:
+        sizes = {"batch": batch, "m": m, "n": n, "k": k}
+        planned.extend(sized_kernel(KERNEL, sizes, runtimes, device, tier, workload.dtype))
+    return tuple(planned)
