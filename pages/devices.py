@@ -3,7 +3,7 @@
 import streamlit as st
 
 from core.errors import TandemError
-from pages.parts import devices
+from pages.parts import devices, suite
 from pages.parts.text import refuse
 
 devices.title()
@@ -17,5 +17,6 @@ except TandemError as error:
 
 devices.attached(report)
 devices.runtimes(report)
+suite.measured(report.devices)
 st.caption("The same from a terminal")
 st.code("./tandem devices\n./tandem runtimes", language="bash")

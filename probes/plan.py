@@ -26,8 +26,11 @@ DRAWN_BYTES = 4
 MOST_HELD_SHARE = 0.4
 """Share of the device's memory that a reduced model may hold; beyond it, its blocks are measured one by one."""
 
-IN_BF16 = ("matmul_chain", "matmul_skinny", "memory_triad", "vector_fma", "attention")
-"""Kernels that the full tier measures in bfloat16 too."""
+IN_BF16 = {
+    "cpu": ("matmul_chain", "memory_triad"),
+    "other": ("matmul_chain", "matmul_skinny", "memory_triad", "vector_fma", "attention"),
+}
+"""Kernels that the full tier measures in bfloat16 too; few on a CPU, where most runtimes emulate it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +144,12 @@ def kernel_probes(
             f"dtype {dtype}", f"one of {', '.join(TOLERANCE)}", "no runtime here sets it and is compared with the reference in it"
         )
     planned: list[Planned] = []
+    in_bf16 = IN_BF16.get(device.kind, IN_BF16["other"])
     for name, module in kernel_modules().items():
         if only is not None and name != only:
             continue
         sweep = getattr(module, tier)(device) or (module.full(device)[:1] if only else ())
-        more = ("bf16",) if tier == "full" and dtype == "fp32" and name in IN_BF16 else ()
+        more = ("bf16",) if tier == "full" and dtype == "fp32" and name in in_bf16 else ()
         for used in (dtype, *more):
             for sizes in sweep:
                 planned.extend(sized_kernel(name, sizes, runtimes, device, tier, used))

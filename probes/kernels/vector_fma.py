@@ -61,8 +61,8 @@ def quick(device: Device) -> tuple[Sizes, ...]:
 
 
 def full(device: Device) -> tuple[Sizes, ...]:
-    """Return chains from 2 FLOPs an element on by factors of two."""
-    return tuple({"elements": _elements(device), "flop_each": 2**i} for i in range(1, 11))
+    """Return chains of 2 to 1024 FLOPs an element, closer where the ridge of most devices lies."""
+    return tuple({"elements": _elements(device), "flop_each": each} for each in (2, 8, 16, 32, 64, 128, 512, 1024))
 
 
 def flop(sizes: Sizes) -> int:
