@@ -62,8 +62,7 @@ def _look(spec: RuntimeSpec, interpreter: str | None) -> Runtime:
     asked = (*spec.distributions, *(other for _, other in spec.alternatives))
     versions = {n: v for n, v in told.items() if n in asked} if isinstance(told, dict) and place else _here(asked)
     missing = [
-        name
-        for name in spec.distributions
+        name for name in spec.distributions
         if name not in versions and not any(other in versions for own, other in spec.alternatives if own == name)
     ]
     if missing:
@@ -74,7 +73,9 @@ def _look(spec: RuntimeSpec, interpreter: str | None) -> Runtime:
             else f"not installed: {lacking}; run ./tandem app once more, which completes the environment"
         )
         return Runtime(spec.id, spec.framework, spec.mode, tuple(sorted(versions.items())), reason=reason)
-    return Runtime(spec.id, spec.framework, spec.mode, tuple(sorted(versions.items())), place or sys.executable, installed=True)
+    return Runtime(
+        spec.id, spec.framework, spec.mode, tuple(sorted(versions.items())), place or sys.executable, installed=True
+    )
 
 
 def _here(distributions: Sequence[str]) -> dict[str, str]:
@@ -93,11 +94,7 @@ def _elsewhere(interpreter: str) -> dict[str, str] | str:
     asked = {name for spec in runtime_specs().values() for name in (*spec.distributions, *dict(spec.alternatives).values())}
     try:
         answer = subprocess.run(  # noqa: S603 - the interpreter that the user named
-            [interpreter, "-c", _ASK, *sorted(asked)],
-            capture_output=True,
-            text=True,
-            timeout=ASK_S,
-            check=True,
+            [interpreter, "-c", _ASK, *sorted(asked)], capture_output=True, text=True, timeout=ASK_S, check=True,
         )
         found = json.loads(answer.stdout)
     except subprocess.TimeoutExpired:
