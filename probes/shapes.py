@@ -36,7 +36,7 @@ def shapes_of(workload: Workload) -> tuple[tuple[Shape, int], ...]:
 def shape_probes(workload: Workload, runtimes: tuple[Runtime, ...], device: Device, tier: str = "quick") -> tuple[Planned, ...]:
     """Return the probes of a workload's own products in every runtime, most work first.
 
-    A product that would take a device of this kind too long is measured with fewer rows, which its sizes say.
+    A product that would take a device of this kind too long is measured with its longest side cut, which its sizes say.
 
     Args:
         workload: with blocks.
@@ -44,17 +44,24 @@ def shape_probes(workload: Workload, runtimes: tuple[Runtime, ...], device: Devi
         device: attached.
         tier: `quick` (ten shapes) or `full` (forty).
     """
-    module = kernel_modules()[KERNEL]
     chosen: dict[Shape, None] = {}
-    for (batch, m, n, k), _ in shapes_of(workload)[: MOST_SHAPES[tier]]:
-        rows = m
-        while rows > 1 and not affordable(
-            device, module.flop({"batch": batch, "m": rows, "n": n, "k": k}) * max(module.DEPTHS), workload.dtype
-        ):
-            rows = (rows + 1) // 2
-        chosen[batch, rows, n, k] = None
+    for shape, _ in shapes_of(workload)[: MOST_SHAPES[tier]]:
+        chosen[_fitting(shape, device, workload.dtype)] = None
     planned: list[Planned] = []
     for batch, m, n, k in chosen:
         sizes = {"batch": batch, "m": m, "n": n, "k": k}
         planned.extend(sized_kernel(KERNEL, sizes, runtimes, device, tier, workload.dtype))
     return tuple(planned)
+
+
+def _fitting(shape: Shape, device: Device, dtype: str) -> Shape:
+    """Return a shape whose product is short enough on the device: the longest side is halved until it is."""
+    module = kernel_modules()[KERNEL]
+    batch, *sides = shape
+    while max(sides) > 1:
+        m, n, k = sides
+        if affordable(device, module.flop({"batch": batch, "m": m, "n": n, "k": k}), dtype):
+            break
+        longest = sides.index(max(sides))
+        sides[longest] = (sides[longest] + 1) // 2
+    return (batch, *sides)

@@ -24,6 +24,8 @@ from reports.suite_text import class_of, describe_suite
 from reports.theme import RUNTIME_LOOKS, theme_named
 
 PARTS = ("a call", "each further operation")
+NO_NAME: Row = {"strong": False, "mark": "", "name": "", "value": ""}
+"""Texts of a row of data that is a mark and not the name above it."""
 
 
 def launch_costs(device: DeviceRoof, dtype: str = "fp32", theme: str = "light") -> Layered | None:
@@ -52,7 +54,8 @@ def launch_costs(device: DeviceRoof, dtype: str = "fp32", theme: str = "light") 
             if cost is not None:
                 band = f"{write.seconds(cost.low)} to {write.seconds(cost.high)}"
                 rows.append(
-                    {
+                    NO_NAME
+                    | {
                         "row": place,
                         "runtime": name,
                         "part": part,
@@ -115,7 +118,7 @@ def operator_rates(device: DeviceRoof, dtype: str = "fp32", theme: str = "light"
         rows.append(title)
         for point in own:
             row = row_of(point, point.roof_share or 0.0, 0.0, share=True)
-            rows.append(row | {"row": place, "share": write.percent(point.roof_share)})
+            rows.append(row | NO_NAME | {"row": place, "share": write.percent(point.roof_share)})
     found = [row for row in rows if row["told"] is not None]
     ends = log_domain([row["x"] for row in found] + [1.0], 1.3)
     x = alt.X(**log_axis("x", ends, "share of the runtime's own roof, logarithmic", log_ticks(*ends), format=".3~%"))
