@@ -74,10 +74,13 @@ def roof_line(roof: RuntimeRoof, ends: tuple[float, float]) -> list[tuple[float,
 
 
 def banded(quantity: Quantity | None, unit: str) -> str:
-    """Return a rate with its band, or a dash."""
+    """Return a rate with its band, `35.0 GFLOP/s (23.1 to 41.0)`, or a dash; the ends carry a unit where it is another one."""
     if quantity is None:
         return write.MISSING
-    return f"{write.count(quantity.mid, unit)} ({write.count(quantity.low, unit)} to {write.count(quantity.high, unit)})"
+    middle = write.count(quantity.mid, unit)
+    written = middle.partition(" ")[2]
+    low, high = (write.count(end, unit).removesuffix(f" {written}" if written else "") for end in (quantity.low, quantity.high))
+    return f"{middle} ({low} to {high})"
 
 
 def summary_rows(device: DeviceRoof) -> tuple[SummaryRow, ...]:
@@ -89,7 +92,7 @@ def summary_rows(device: DeviceRoof) -> tuple[SummaryRow, ...]:
             banded(roof.flop_per_s, "FLOP/s"),
             banded(roof.bytes_per_s, "B/s"),
             banded(roof.vector_flop_per_s, "FLOP/s"),
-            banded(roof.ridge, "FLOP/byte"),
+            banded(roof.ridge, ""),
             write.seconds(roof.launch.call_s.mid if roof.launch.call_s else None),
             write.seconds(roof.launch.operation_s.mid if roof.launch.operation_s else None),
             "; ".join(

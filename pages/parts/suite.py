@@ -47,7 +47,7 @@ def _device(roof: DeviceRoof) -> None:
             "Products": [plain(row.matmul) for row in rows],
             "Memory": [plain(row.memory) for row in rows],
             "Vector units": [plain(row.vector) for row in rows],
-            "Ridge": [plain(row.ridge) for row in rows],
+            "Ridge, FLOP/byte": [plain(row.ridge) for row in rows],
             "A call": [plain(row.call) for row in rows],
             "Further operation": [plain(row.operation) for row in rows],
         }

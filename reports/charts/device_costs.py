@@ -24,6 +24,8 @@ from reports.suite_text import class_of, describe_suite
 from reports.theme import RUNTIME_LOOKS, theme_named
 
 PARTS = ("a call", "each further operation")
+ROOM_FOR_TEXT = 2.5
+"""Factor by which the axis goes on under the texts at the right."""
 NO_NAME: Row = {"strong": False, "mark": "", "name": "", "value": ""}
 """Texts of a row of data that is a mark and not the name above it."""
 
@@ -120,15 +122,20 @@ def operator_rates(device: DeviceRoof, dtype: str = "fp32", theme: str = "light"
             row = row_of(point, point.roof_share or 0.0, 0.0, share=True)
             rows.append(row | NO_NAME | {"row": place, "share": write.percent(point.roof_share)})
     found = [row for row in rows if row["told"] is not None]
-    ends = log_domain([row["x"] for row in found] + [1.0], 1.3)
+    left, right = log_domain([row["low"] for row in found] + [row["high"] for row in found] + [1.0], 1.2)
+    ends = left, right * ROOM_FOR_TEXT
     x = alt.X(**log_axis("x", ends, "share of the runtime's own roof, logarithmic", log_ticks(*ends), format=".3~%"))
     y = alt.Y(**row_axis()).bandPosition(MARK_AT)
     colour, shape, _ = scales(runtimes_of(roofs), look)
     tip = tooltips(*POINT_TIPS[:3], ("share", "share of the roof"), *POINT_TIPS[3:])
     roof_mark = alt.Chart(inline([{"x": 1.0}])).mark_rule(color=look.muted, strokeDash=[4, 4], aria=False)
+    low = x.copy()
+    low["field"] = "low"
+    bands = alt.Chart().mark_rule(strokeWidth=2, opacity=0.4, aria=False).encode(x=low, x2=alt.X2("high"), y=y, color=colour)
     points_layer = alt.Chart().mark_point(filled=True, size=60, opacity=0.85)
     layers = [
         roof_mark.encode(x=x),
+        bands.transform_filter("datum.told"),
         points_layer.encode(x=x, y=y, color=colour, shape=shape, tooltip=tip).transform_filter("datum.told"),
         *row_names(look, indent=0),
     ]

@@ -14,6 +14,7 @@ from reports.charts.frame import Row, inline, legend, tooltips
 from reports.theme import RUNTIME_LOOKS, Theme
 
 SIZE = 64
+DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [4, 6])
 POINT_TIPS = (
     ("kernel", "kernel"),
     ("runtime", "runtime"),
@@ -69,7 +70,6 @@ def row_of(point: RatePoint, x: float, floor: float, share: bool = False) -> Row
         "sure": rate is not None and point.trusted,
         "kernel": point.subject,
         "runtime": point.runtime,
-        "line": f"{point.subject} {point.runtime}",
         "sizes": sizes_text(point),
         "reached": "cannot be told from noise" if rate is None else rate_text(point, rate.mid),
         "band": "" if rate is None else f"{rate_text(point, rate.low)} to {rate_text(point, rate.high)}",
@@ -101,9 +101,12 @@ def marks(rows: Sequence[Row], runtimes: Sequence[str], theme: Theme, x: alt.X, 
     base = alt.Chart(inline(rows))
     layers: list[alt.Chart] = []
     if lines:
+        kernels = sorted({row["kernel"] for row in rows if row["sure"]})
+        dashes = alt.Scale(domain=kernels, range=[DASHES[place % len(DASHES)] for place in range(len(kernels))])
+        key = legend("kernel", 3, 2) if len(kernels) > 1 else None
         layers.append(
-            base.mark_line(strokeWidth=1.5, opacity=0.7, aria=False)
-            .encode(x=x, y=y, color=colour, detail=alt.Detail("line", type="nominal"))
+            base.mark_line(strokeWidth=1.5, opacity=0.8, aria=False)
+            .encode(x=x, y=y, color=colour, strokeDash=alt.StrokeDash("kernel", type="nominal", scale=dashes, legend=key))
             .transform_filter("datum.sure")
         )
     layers.append(
