@@ -16,8 +16,8 @@ ASSUMED_CACHE = 2**25
 """Where the last-level cache of a CPU is not told."""
 ACCELERATOR_WORKING_SET = 2**31
 """Where a pass takes long against its launch at some TB/s, and far beyond any on-chip cache."""
-MOST_FLOP_ON_CPU = {"fp32": 1e12, "bf16": 2e10}
-"""Of the deepest call: seconds on two cores in float32; bfloat16 is emulated by many runtimes there."""
+MOST_FLOP_A_CORE = {"fp32": 2.5e11, "bf16": 1e10}
+"""Of the deepest call on a CPU: some ten seconds in float32; bfloat16 is emulated by many runtimes there."""
 LINE = 1024
 """Vectors are a multiple of this many bytes."""
 
@@ -47,4 +47,4 @@ def vectors(sets: tuple[int, ...], arrays: int) -> tuple[Sizes, ...]:
 
 def affordable(device: Device, deepest_flop: float, dtype: str) -> bool:
     """Return whether a call of so many FLOPs is short enough on a device of this kind."""
-    return device.kind != "cpu" or deepest_flop <= MOST_FLOP_ON_CPU.get(dtype, 0.0)
+    return device.kind != "cpu" or deepest_flop <= MOST_FLOP_A_CORE.get(dtype, 0.0) * (device.cores or 1)

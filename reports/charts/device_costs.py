@@ -3,7 +3,7 @@
 import altair as alt
 
 from core import format as write
-from core.roofline import DeviceRoof
+from core.roofline import DeviceRoof, LaunchCost
 from reports.charts.frame import (
     MARK_AT,
     ROW_HEIGHT,
@@ -46,29 +46,7 @@ def launch_costs(device: DeviceRoof, dtype: str = "fp32", theme: str = "light") 
     if not names:
         return None
     look = theme_named(theme)
-    rows: list[Row] = []
-    for place, name in enumerate(names):
-        costs = (roofs[name].call_s, roofs[name].operation_s)
-        shown = ", ".join(write.seconds(None if cost is None else cost.mid) for cost in costs)
-        title = {"row": place, "strong": False, "mark": "", "name": name, "value": shown, "part": None}
-        rows.append(title)
-        for part, cost in zip(PARTS, costs, strict=True):
-            if cost is not None:
-                band = f"{write.seconds(cost.low)} to {write.seconds(cost.high)}"
-                rows.append(
-                    NO_NAME
-                    | {
-                        "row": place,
-                        "runtime": name,
-                        "part": part,
-                        "x": cost.mid,
-                        "low": cost.low,
-                        "high": cost.high,
-                        "time": write.seconds(cost.mid),
-                        "band": band,
-                        "source": "; ".join(cost.evidence),
-                    }
-                )
+    rows = [row for place, name in enumerate(names) for row in _launch_rows(place, name, roofs[name])]
     found = [row for row in rows if row["part"]]
     ends = log_domain([row["low"] for row in found] + [row["high"] for row in found], 1.5)
     x = alt.X(**log_axis("x", ends, "seconds, logarithmic", log_ticks(*ends), labelExpr=SECONDS_LABEL))
@@ -93,6 +71,27 @@ def launch_costs(device: DeviceRoof, dtype: str = "fp32", theme: str = "light") 
     title = f"Launch cost on {device.device.id}"
     subtitle = "at the right: a bare call, and each further operation in it"
     return finish(layers, rows, look, title, subtitle, describe_suite("launch_costs", device, dtype), alt.Step(ROW_HEIGHT))
+
+
+def _launch_rows(place: int, name: str, launch: LaunchCost) -> list[Row]:
+    costs = (launch.call_s, launch.operation_s)
+    shown = ", ".join(write.seconds(None if cost is None else cost.mid) for cost in costs)
+    rows: list[Row] = [{"row": place, "strong": False, "mark": "", "name": name, "value": shown, "part": None}]
+    for part, cost in zip(PARTS, costs, strict=True):
+        if cost is not None:
+            mark = {
+                "row": place,
+                "runtime": name,
+                "part": part,
+                "x": cost.mid,
+                "low": cost.low,
+                "high": cost.high,
+                "time": write.seconds(cost.mid),
+                "band": f"{write.seconds(cost.low)} to {write.seconds(cost.high)}",
+                "source": "; ".join(cost.evidence),
+            }
+            rows.append(NO_NAME | mark)
+    return rows
 
 
 def operator_rates(device: DeviceRoof, dtype: str = "fp32", theme: str = "light") -> Layered | None:

@@ -1,5 +1,6 @@
 """Kernels: what they compute by formulas of their own, what work they claim, and over which sizes they are swept."""
 
+from dataclasses import replace
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -152,7 +153,8 @@ def test_a_cpu_leaves_out_what_takes_it_minutes_and_an_accelerator_does_not() ->
         found = kernel_probes(RUNTIMES, device, "full", "matmul_chain")
         return {dict(one.probe.sizes)["n"] for one in found if one.probe.dtype == "fp32"}
 
-    assert max(sides(CPU)) == 4096  # type: ignore[type-var]
+    assert max(sides(CPU)) == 2048  # type: ignore[type-var]
+    assert max(sides(replace(CPU, cores=8))) == 4096  # type: ignore[type-var]
     assert max(sides(GPU)) == 16384  # type: ignore[type-var]
 
 
@@ -194,4 +196,4 @@ def test_shapes_are_probed_in_every_runtime_and_cut_only_where_they_take_too_lon
     assert len(asked) == 2 * len(known) <= 80
     assert all(p.flop >= 2 * prod(shape) for p, shape in zip(planned, asked, strict=True))
     large = intake.read_document(dict(intake.preset_document("gpt2-small", "train")) | {"batch": 512, "length": 1024})
-    assert all(p.flop <= 1.01e12 for p in shape_probes(large, RUNTIMES, CPU, "full"))
+    assert all(p.flop <= 5.01e11 for p in shape_probes(large, RUNTIMES, CPU, "full"))
