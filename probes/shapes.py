@@ -64,4 +64,4 @@ def _fitting(shape: Shape, device: Device, dtype: str) -> Shape:
             break
         longest = sides.index(max(sides))
         sides[longest] = (sides[longest] + 1) // 2
-    return (batch, *sides)
+    return (batch, sides[0], sides[1], sides[2])

@@ -103,14 +103,14 @@ def marks(rows: Sequence[Row], runtimes: Sequence[str], theme: Theme, x: alt.X, 
     if lines:
         kernels = sorted({row["kernel"] for row in rows if row["sure"]})
         dashes = alt.Scale(domain=kernels, range=[DASHES[place % len(DASHES)] for place in range(len(kernels))])
-        key = legend("kernel", 3, 2) if len(kernels) > 1 else None
+        key = legend("kernel", 3, 1) if len(kernels) > 1 else None
         layers.append(
             base.mark_line(strokeWidth=1.5, opacity=0.8, aria=False)
             .encode(x=x, y=y, color=colour, strokeDash=alt.StrokeDash("kernel", type="nominal", scale=dashes, legend=key))
             .transform_filter("datum.sure")
         )
     layers.append(
-        base.mark_rule(strokeWidth=2, opacity=0.45, aria=False)
+        base.mark_rule(strokeWidth=2, opacity=0.45, clip=True, aria=False)
         .encode(x=x, y=low, y2=alt.Y2("high"), color=colour)
         .transform_filter("datum.told")
     )
