@@ -7,17 +7,21 @@ from cli.main import DONE, FINDING
 from cli.output import document
 from cli.parts import json_flag, runtime_flag, tell_outcomes, tell_progress
 from core.probe import Measurement
-from services import probing
+from services import probing, suite
 
 
 @click.command()
 @runtime_flag
 @click.option("--tier", type=click.Choice(("quick", "full")), default="quick", show_default=True, help="How many sizes.")
 @click.option("--only", metavar="KERNEL", help="Measure this kernel only.")
+@click.option("--shapes", "workload", metavar="WORKLOAD", help="Measure the matrix products of this workload instead.")
 @json_flag
-def probe(runtimes: tuple[str, ...], tier: str, only: str | None, *, as_json: bool) -> int:
+def probe(runtimes: tuple[str, ...], tier: str, only: str | None, workload: str | None, *, as_json: bool) -> int:
     """What was measured is stored, and later advice rests on it."""
-    outcomes = probing.probe(runtimes=runtimes, tier=tier, only=only, on_progress=tell_progress)
+    if workload is not None:
+        outcomes = suite.probe_shapes(workload, runtimes, tier, tell_progress)
+    else:
+        outcomes = probing.probe(runtimes=runtimes, tier=tier, only=only, on_progress=tell_progress)
     if as_json:
         document({"outcomes": [shapes.outcome(one) for one in outcomes]})
     else:

@@ -161,7 +161,7 @@ class Input:
 
     Args:
         kind: `float` (standard normal), `image` (standard normal, NHWC), `heads` (standard normal, batch x heads x length x
-            width) or `token` (whole numbers below `high`).
+            width), `factor` (uniform in 0.5 to 0.9) or `token` (whole numbers below `high`).
         shape: canonical shape.
         high: for tokens.
     """
@@ -176,4 +176,6 @@ class Input:
 
         if self.kind == "token":
             return generator.integers(0, self.high, self.shape, dtype=np.int32)
+        if self.kind == "factor":
+            return generator.uniform(0.5, 0.9, self.shape).astype(np.float32)
         return generator.standard_normal(self.shape, dtype=np.float32)

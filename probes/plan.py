@@ -2,17 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import prod
 
 from core.device import Device
+from core.errors import BadInput
 from core.ops import DTYPE_BYTES
 from core.probe import Probe, Runtime
 from core.reduced import REDUCED_MODEL, reduced_block
 from core.workload import Block, Size, Workload
-from probes.blocks import block_modules
+from probes.agreement import TOLERANCE
+from probes.blocks import Sizes, block_modules
 from probes.depths import BYTES_PER_WEIGHT, depths_of
 from probes.kernels import kernel_modules
 from probes.reduced import can_be_wired
 from probes.subjects import subject_of
+from probes.sweeps import affordable
 
 PLAUSIBLE_FLOP_PER_S = 5e10
 """Rate that a probe's length is guessed with before anything was measured on a CPU; only decides when a batch is cut."""
@@ -21,6 +25,12 @@ DRAWN_BYTES = 4
 """Of one weight as it was drawn, float32, beside what the framework holds."""
 MOST_HELD_SHARE = 0.4
 """Share of the device's memory that a reduced model may hold; beyond it, its blocks are measured one by one."""
+
+IN_BF16 = {
+    "cpu": ("matmul_chain", "memory_triad"),
+    "other": ("matmul_chain", "matmul_skinny", "memory_triad", "vector_fma", "attention"),
+}
+"""Kernels that the full tier measures in bfloat16 too; few on a CPU, where most runtimes emulate it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +71,7 @@ def block_probes(workload: Workload, runtimes: tuple[Runtime, ...], device: Devi
             fitted = replace(probe, sizes=used)
             yield Planned(fitted, flop, 0, held_bytes=_held_bytes(block, fitted, share))
 
-    frame = planned("step_frame", "kernel", None, _sorted(kernel_modules()["step_frame"].quick(device.memory_bytes)[0]))
+    frame = planned("step_frame", "kernel", None, _sorted(kernel_modules()["step_frame"].quick(device)[0]))
     reduced = reduced_block(workload.blocks)
     whole = list(planned(REDUCED_MODEL, "model", reduced, reduced.sizes)) if reduced and can_be_wired(reduced) else []
     if any(one.held_bytes > MOST_HELD_SHARE * device.memory_bytes for one in whole):
@@ -117,25 +127,62 @@ def kernel_probes(
 ) -> tuple[Planned, ...]:
     """Return the probes of the device's own roof: every kernel, swept, in every runtime.
 
+    The full tier adds the kernels of `IN_BF16` in bfloat16 to a sweep in float32.
+
     Args:
         runtimes: to probe, installed.
         device: attached.
         tier: `quick` or `full`.
-        only: one kernel by name; None for all.
+        only: one kernel by name; None for all. One that the quick tier leaves out is measured at its first size.
         dtype: compute dtype.
+
+    Raises:
+        BadInput: a dtype that no backend sets and compares with the reference.
     """
+    if dtype not in TOLERANCE:
+        raise BadInput(
+            f"dtype {dtype}", f"one of {', '.join(TOLERANCE)}", "no runtime here sets it and is compared with the reference in it"
+        )
     planned: list[Planned] = []
+    in_bf16 = IN_BF16.get(device.kind, IN_BF16["other"])
     for name, module in kernel_modules().items():
         if only is not None and name != only:
             continue
-        for sizes in getattr(module, tier)(device.memory_bytes):
-            large = name == "matmul_chain" and sizes["n"] >= 2048
-            element = 2.0 if dtype == "bf16" else 4.0
-            optimizer = "adamw" if module.MODE == "train" else "none"
-            for runtime in runtimes:
-                probe = Probe(name, "kernel", _sorted(sizes), dtype, runtime.id, device.id, module.MODE, optimizer, tier)
-                planned.append(Planned(probe, module.flop(sizes), module.traffic(sizes, element), large))
+        sweep = getattr(module, tier)(device) or (module.full(device)[:1] if only else ())
+        more = ("bf16",) if tier == "full" and dtype == "fp32" and name in in_bf16 else ()
+        for used in (dtype, *more):
+            for sizes in sweep:
+                planned.extend(sized_kernel(name, sizes, runtimes, device, tier, used))
     return tuple(planned)
+
+
+def sized_kernel(
+    name: str, sizes: Sizes, runtimes: tuple[Runtime, ...], device: Device, tier: str, dtype: str
+) -> Iterator[Planned]:
+    """Yield the probes of one kernel at one size in each runtime; none when it would take a device of this kind too long.
+
+    Args:
+        name: of the kernel.
+        sizes: by name.
+        runtimes: to probe, installed.
+        device: attached.
+        tier: `quick` or `full`.
+        dtype: compute dtype.
+    """
+    module = kernel_modules()[name]
+    element = DTYPE_BYTES[dtype]
+    flop, traffic = module.flop(sizes), module.traffic(sizes, element)
+    if not affordable(device, flop * max(module.DEPTHS), dtype):
+        return
+    large = name == "matmul_chain" and sizes["n"] >= 2048
+    optimizer = "adamw" if module.MODE == "train" else "none"
+    elements = sum(prod(one.shape) for one in module.inputs(sizes).values())
+    elements += sum(layer.parameter_count for layer in module.layers(sizes).values())
+    programs = sum(1 for depth in module.DEPTHS if depth)
+    held = int(programs * (elements * (DRAWN_BYTES + element) + traffic))
+    for runtime in runtimes:
+        probe = Probe(name, "kernel", _sorted(sizes), dtype, runtime.id, device.id, module.MODE, optimizer, tier)
+        yield Planned(probe, flop, traffic, large, held)
 
 
 def _sorted(sizes: dict[str, Size]) -> tuple[tuple[str, Size], ...]:

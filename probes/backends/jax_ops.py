@@ -198,3 +198,10 @@ class JaxOps(Operators):
 
     def scaled_matmul(self, x: Any, w: Any, scale: float) -> Any:
         return (x @ w) * scale
+
+    def softmax(self, x: Any) -> Any:
+        return self.nn.softmax(x, axis=-1)
+
+    def attention(self, query: Any, key: Any, value: Any, causal: bool) -> Any:
+        attended = self.nn.dot_product_attention(query, key, value, is_causal=causal)
+        return attended.reshape(*query.shape[:2], -1)

@@ -108,3 +108,13 @@ class KerasOps(Operators):
 
     def scaled_matmul(self, x: Any, w: Any, scale: float) -> Any:
         return self.ops.matmul(x, w) * scale
+
+    def softmax(self, x: Any) -> Any:
+        return self.keras.activations.softmax(x)
+
+    def attention(self, query: Any, key: Any, value: Any, causal: bool) -> Any:
+        attended = self.ops.dot_product_attention(query, key, value, is_causal=causal)
+        return self.ops.reshape(attended, (*query.shape[:2], query.shape[2] * query.shape[3]))
+
+    def gather(self, x: Any, places: Any) -> Any:
+        return self.ops.take(x, places, axis=0)

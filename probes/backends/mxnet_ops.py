@@ -172,4 +172,26 @@ class MxnetOps(Operators):
         return self.f.concat(self.first_position(x), self.f.linalg.extracttrian(products, offset=-1), dim=1)
 
     def scaled_matmul(self, x: Any, w: Any, scale: float) -> Any:
-        return self.f.dot(x, w) * scale
+        return self.f.linalg.gemm2(x, w) * scale
+
+    def softmax(self, x: Any) -> Any:
+        return self.f.softmax(x, axis=-1)
+
+    def attention(self, query: Any, key: Any, value: Any, causal: bool) -> Any:
+        f, width = self.f, self.f.contrib.arange_like(query, axis=3)
+        query, key, value = (f.transpose(each, axes=(0, 2, 1, 3)) for each in (query, key, value))
+        scores = f.linalg.gemm2(query, key, transpose_b=True)
+        scores = f.broadcast_mul(scores, f.rsqrt(f.reshape(f.sum(f.ones_like(width)), shape=(1, 1, 1, 1))))
+        if causal:
+            rows = f.expand_dims(f.contrib.arange_like(scores, axis=2), axis=1)
+            columns = f.expand_dims(f.contrib.arange_like(scores, axis=3), axis=0)
+            hidden = f.broadcast_lesser(rows, columns) * -HIDDEN
+            scores = f.broadcast_add(scores, f.expand_dims(f.expand_dims(hidden, axis=0), axis=0))
+        attended = f.linalg.gemm2(f.softmax(scores, axis=-1), value)
+        return f.reshape(f.transpose(attended, axes=(0, 2, 1, 3)), shape=(0, 0, -1))
+
+    def multiply_add(self, x: Any, factor: Any, summand: Any) -> Any:
+        return self.f.broadcast_add(self.f.broadcast_mul(x, factor), summand)
+
+    def gather(self, x: Any, places: Any) -> Any:
+        return self.f.take(x, places)

@@ -17,3 +17,11 @@ class Operators:
 
     def scaled_sum(self, a: Any, b: Any, scale: float) -> Any:
         return a + scale * b
+
+    def multiply_add(self, x: Any, factor: Any, summand: Any) -> Any:
+        """Return x * factor + summand, the last two of one element."""
+        return x * factor + summand
+
+    def gather(self, x: Any, places: Any) -> Any:
+        """Return the elements of a vector at whole-number places."""
+        return x[places]

@@ -208,6 +208,17 @@ class ReferenceOps(Operators):
     def scaled_matmul(self, x: Any, w: Any, scale: float) -> Any:
         return x @ w * scale
 
+    def softmax(self, x: Any) -> Any:
+        return _softmax(x)
+
+    def attention(self, query: Any, key: Any, value: Any, causal: bool) -> Any:
+        query, key, value = (each.transpose(0, 2, 1, 3) for each in (query, key, value))
+        scores = query @ key.transpose(0, 1, 3, 2) / sqrt(query.shape[-1])
+        if causal:
+            scores = np.where(np.tril(np.ones(scores.shape[-2:], bool)), scores, -np.inf)
+        attended = (_softmax(scores) @ value).transpose(0, 2, 1, 3)
+        return attended.reshape(*attended.shape[:2], -1)
+
 
 def _rotate(x: Any, start: int) -> Any:
     width = x.shape[-1]

@@ -217,3 +217,19 @@ class TensorflowOps(Operators):
 
     def scaled_matmul(self, x: Any, w: Any, scale: float) -> Any:
         return self.tf.matmul(x, w) * scale
+
+    def softmax(self, x: Any) -> Any:
+        return self.tf.nn.softmax(x, axis=-1)
+
+    def attention(self, query: Any, key: Any, value: Any, causal: bool) -> Any:
+        tf = self.tf
+        query, key, value = (tf.transpose(each, (0, 2, 1, 3)) for each in (query, key, value))
+        scores = tf.matmul(query, key, transpose_b=True) * (1 / sqrt(query.shape[-1]))
+        if causal:
+            allowed = tf.linalg.band_part(tf.ones(scores.shape[-2:], tf.bool), -1, 0)
+            scores = tf.where(allowed, scores, tf.cast(-1e9, scores.dtype))
+        attended = tf.transpose(tf.matmul(tf.nn.softmax(scores), value), (0, 2, 1, 3))
+        return tf.reshape(attended, (*attended.shape[:2], attended.shape[2] * attended.shape[3]))
+
+    def gather(self, x: Any, places: Any) -> Any:
+        return self.tf.gather(x, places)

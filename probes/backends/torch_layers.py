@@ -299,3 +299,14 @@ class TorchOps(Operators):
 
     def scaled_sum(self, a: Any, b: Any, scale: float) -> Any:
         return self.torch.add(a, b, alpha=scale)
+
+    def softmax(self, x: Any) -> Any:
+        return self.f.softmax(x, dim=-1)
+
+    def attention(self, query: Any, key: Any, value: Any, causal: bool) -> Any:
+        heads_first = (each.transpose(1, 2) for each in (query, key, value))
+        attended = self.f.scaled_dot_product_attention(*heads_first, is_causal=causal)
+        return attended.transpose(1, 2).flatten(2)
+
+    def multiply_add(self, x: Any, factor: Any, summand: Any) -> Any:
+        return self.torch.addcmul(summand, x, factor)

@@ -1,9 +1,10 @@
 """Kernels: one file each, the plain operations that a device's own roof is drawn from.
 
 Same interface as a block (`probes.blocks`), and besides:
-    DEPTHS: depths of the programs whose difference is taken;
-    quick(device_memory) and full(device_memory) -> sizes to sweep;
-    flop(sizes) and traffic(sizes, element_bytes): work of one copy.
+    DEPTHS: depths of the programs whose difference is taken; one alone is timed as it is, launch and all;
+    quick(device) and full(device) -> sizes to sweep, none where the tier leaves the kernel out;
+    flop(sizes) and traffic(sizes, element_bytes): work of one copy. The traffic of a pass over memory is its working set:
+    every array is read or written once.
 """
 
 from functools import cache

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from core.device import Device
 from probes.blocks import Sizes
 from probes.layers import Input, Layer
 
@@ -35,7 +36,7 @@ def chains(sizes: Sizes) -> bool:
     return True
 
 
-def quick(device_memory: int) -> tuple[Sizes, ...]:
+def quick(device: Device) -> tuple[Sizes, ...]:
     """Return 8 x 8."""
     return ({"n": 8},)
 

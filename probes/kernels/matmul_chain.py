@@ -6,6 +6,7 @@ The product is scaled by 1 / sqrt(n), which keeps standard normal values where t
 from math import sqrt
 from typing import Any
 
+from core.device import Device
 from probes.blocks import Sizes
 from probes.layers import Input, Layer
 
@@ -39,14 +40,14 @@ def chains(sizes: Sizes) -> bool:
     return True
 
 
-def quick(device_memory: int) -> tuple[Sizes, ...]:
-    """Return three sizes."""
-    return ({"n": 512}, {"n": 1024}, {"n": 2048})
+def quick(device: Device) -> tuple[Sizes, ...]:
+    """Return three sizes; an accelerator needs larger ones to be filled."""
+    return tuple({"n": n} for n in ((512, 1024, 2048) if device.kind == "cpu" else (1024, 4096, 8192)))
 
 
-def full(device_memory: int) -> tuple[Sizes, ...]:
-    """Return sizes from 256 on by factors of two, as memory allows."""
-    return tuple({"n": n} for n in (256, 512, 1024, 2048, 4096) if 3 * 4 * n * n < device_memory / 4)
+def full(device: Device) -> tuple[Sizes, ...]:
+    """Return sizes from 256 on by factors of two, as memory allows; a CPU leaves out what takes it minutes."""
+    return tuple({"n": n} for n in (256, 512, 1024, 2048, 4096, 8192, 16384) if 3 * 4 * n * n < device.memory_bytes / 4)
 
 
 def flop(sizes: Sizes) -> int:

@@ -3,6 +3,7 @@
 from math import sqrt
 from typing import Any
 
+from core.device import Device
 from probes.blocks import Sizes
 from probes.layers import Input, Layer
 
@@ -36,14 +37,16 @@ def chains(sizes: Sizes) -> bool:
     return True
 
 
-def quick(device_memory: int) -> tuple[Sizes, ...]:
+def quick(device: Device) -> tuple[Sizes, ...]:
     """Return one row and thirty-two."""
     return ({"m": 1, "n": 2048}, {"m": 32, "n": 2048})
 
 
-def full(device_memory: int) -> tuple[Sizes, ...]:
-    """Return 1 to 512 rows against two widths."""
-    return tuple({"m": m, "n": n} for n in (1024, 4096) for m in (1, 8, 32, 128, 512) if 8 * n * n < device_memory / 4)
+def full(device: Device) -> tuple[Sizes, ...]:
+    """Return 1 to 512 rows against three widths."""
+    return tuple(
+        {"m": m, "n": n} for n in (1024, 4096, 8192) for m in (1, 8, 32, 128, 512) if 8 * n * n < device.memory_bytes / 4
+    )
 
 
 def flop(sizes: Sizes) -> int:

@@ -5,12 +5,15 @@ One copy against the bare frame: in a chain, compilers would fuse the passes int
 
 from typing import Any
 
+from core.device import Device
 from probes.blocks import Sizes
 from probes.layers import Input, Layer
+from probes.sweeps import beyond_caches, vectors, working_sets
 
 ENDS_IN_LOSS = False
 DEPTHS = (0, 1)
 MODE = "forward"
+ARRAYS = 3
 
 
 def layers(sizes: Sizes) -> dict[str, Layer]:
@@ -38,14 +41,14 @@ def chains(sizes: Sizes) -> bool:
     return False
 
 
-def quick(device_memory: int) -> tuple[Sizes, ...]:
-    """Return one vector well above any last-level cache."""
-    return ({"bytes": min(256 * 2**20, device_memory // 16)},)
+def quick(device: Device) -> tuple[Sizes, ...]:
+    """Return one vector whose working set no cache holds."""
+    return vectors((beyond_caches(device),), ARRAYS)
 
 
-def full(device_memory: int) -> tuple[Sizes, ...]:
-    """Return sizes from 64 KiB by factors of four, up to 1 GiB or a sixteenth of memory."""
-    return tuple({"bytes": 2**16 * 4**i} for i in range(8) if 2**16 * 4**i <= min(2**30, device_memory // 16))
+def full(device: Device) -> tuple[Sizes, ...]:
+    """Return the working sets of the memory curve."""
+    return vectors(working_sets(device), ARRAYS)
 
 
 def flop(sizes: Sizes) -> int:

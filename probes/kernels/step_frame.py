@@ -5,6 +5,7 @@ It is the frame that single blocks are measured against, and it is added once to
 
 from typing import Any
 
+from core.device import Device
 from probes.blocks import Sizes
 from probes.layers import Input, Layer, dense
 
@@ -38,7 +39,7 @@ def chains(sizes: Sizes) -> bool:
     return False
 
 
-def quick(device_memory: int) -> tuple[Sizes, ...]:
+def quick(device: Device) -> tuple[Sizes, ...]:
     """Return the one frame there is."""
     return ({"batch": 1},)
 

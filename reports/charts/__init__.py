@@ -10,8 +10,22 @@ their marks instead of beside them for the same reason.
 
 from reports.charts.breakdown import breakdown
 from reports.charts.candidates import candidates
+from reports.charts.device_costs import launch_costs, operator_rates
+from reports.charts.device_curves import matmul_rates, memory_curve
+from reports.charts.device_roofline import device_roofline
 from reports.charts.memory import memory
 from reports.charts.outcomes import outcomes
 from reports.charts.roofline import roofline
 
-__all__ = ["breakdown", "candidates", "memory", "outcomes", "roofline"]
+__all__ = [
+    "breakdown",
+    "candidates",
+    "device_roofline",
+    "launch_costs",
+    "matmul_rates",
+    "memory",
+    "memory_curve",
+    "operator_rates",
+    "outcomes",
+    "roofline",
+]

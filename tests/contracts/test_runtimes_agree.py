@@ -123,6 +123,13 @@ CASES: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("class_head", {"batch": 4, "inputs": 8, "classes": 10, "loss": "cross_entropy"}, "train"),
     ("class_head", {"batch": 4, "inputs": 8, "classes": 1, "loss": "binary"}, "train"),
 )
+KERNELS: dict[str, dict[str, Any]] = {
+    "vector_fma": {"elements": 64, "flop_each": 8},
+    "memory_gather": {"bytes": 1024},
+    "softmax": {"rows": 4, "width": 32},
+    "attention": {"batch": 2, "length": 8, "heads": 2, "width": 16, "causal": 1},
+}
+"""Kernels whose operations no block uses; the others' are held to above."""
 COMPILED_SLOWLY = ("transformer_layer", "conv_bottleneck", "class_head")
 """What torch-compile is held to here: each graph takes inductor seconds, and its layers are those of torch-eager."""
 WIRED = ("gpt2-small", "unet", "dlrm-small")
@@ -192,6 +199,12 @@ def test_a_runtime_agrees_with_the_reference(
     if runtime.id == "torch-compile" and kind not in COMPILED_SLOWLY:
         return
     _agrees(handle, Probe(kind, "block", tuple(sorted(sizes.items())), "fp32", runtime.id, "cpu:0", mode, _optimizer(mode)))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_runtime_agrees_on_a_kernel(worker: tuple[Runtime, WorkerHandle], name: str) -> None:
+    runtime, handle = worker
+    _agrees(handle, Probe(name, "kernel", tuple(sorted(KERNELS[name].items())), "fp32", runtime.id, "cpu:0"))
 
 
 def test_gradients_do_not_depend_on_when_the_same_step_updates_a_weight(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_a_gpu_is_probed_at_the_whole_batch() -> None:
 
 def test_kernels_cover_every_runtime_and_the_full_tier_has_more_sizes() -> None:
     quick, full = kernel_probes(RUNTIMES, CPU, "quick"), kernel_probes(RUNTIMES, CPU, "full")
-    assert {p.probe.subject for p in quick} == set(kernel_modules())
+    assert {p.probe.subject for p in quick} < {p.probe.subject for p in full} == set(kernel_modules()) - {"matmul_shape"}
     assert len(full) > len(quick)
 
 
