@@ -3,7 +3,7 @@
 import streamlit as st
 
 from core.errors import TandemError
-from pages.parts import devices
+from pages.parts import devices, links
 from pages.parts.text import refuse
 
 devices.title()
@@ -16,6 +16,7 @@ except TandemError as error:
     st.stop()
 
 devices.attached(report)
+links.measured(report)
 devices.runtimes(report)
 st.caption("The same from a terminal")
 st.code("./tandem devices\n./tandem runtimes", language="bash")

@@ -1,8 +1,8 @@
 """Where the time of a session goes: what each second was spent on, so that measuring can be held to its own share.
 
 A worker says how long its own stages took with each reply; the session adds what its clock shows beside them as `other`. The
-sums of one session therefore add up to its wall time, and nothing is counted twice: stages of one session follow each other, imports
-that run side by side are counted once, by the wall. A full tier must spend at least 70 % in `PRODUCTIVE` stages.
+sums of one session therefore add up to its wall time, and nothing is counted twice: its stages follow each
+other, imports that run side by side are counted once, by the wall. A full tier must spend 70 % in `PRODUCTIVE` stages.
 """
 
 import time

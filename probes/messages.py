@@ -80,6 +80,7 @@ class Finished:
     peak_memory_bytes: int | None
     largest_error: float | None
     spent: StageSeconds = ()
+    counts: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

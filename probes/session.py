@@ -12,7 +12,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import TypeAlias
@@ -25,12 +25,13 @@ from core.probe import Measurement, Outcome, Probe, ProbeFailure, Runtime
 from core.settings import Settings
 from probes.accounting import Account, Spent
 from probes.contention import Bystanders, usage
-from probes.environment import worker_environment
+from probes.environment import Setting, setting_environment, worker_environment
 from probes.gates import judge
 from probes.launcher import Limits, WorkerGone, WorkerHandle, default_interpreter
 from probes.messages import Broken, Finish, Finished, Open, Prepare, Prepared, Ready, Sample
 from probes.peaks import peak_flop_per_s
 from probes.plan import Planned
+from probes.system import setting_of, system_modules
 
 ROUNDS = 3
 SAMPLE_S = {
@@ -41,7 +42,7 @@ SAMPLE_S = {
     ("kernel", "quick"): 0.5,
     ("kernel", "full"): 3.0,
 }
-"""Seconds of timed samples for one probe, over all rounds, by its family and tier."""
+"""Seconds of timed samples for one probe, over all rounds, by its family and tier; a system probe says its own."""
 HELD_SHARE = 0.4
 """Share of the device's memory that prepared programs of all runtimes may hold together."""
 MOST_RESTARTS = 3
@@ -81,9 +82,10 @@ Event: TypeAlias = Stage | Started | Answered | Waiting | Spent
 
 @dataclass
 class Bench:
-    """The worker of one runtime and its history."""
+    """The worker of one runtime in one setting, and its history."""
 
     runtime: Runtime
+    setting: Setting = field(default_factory=Setting)
     worker: WorkerHandle | None = None
     ready: Ready | None = None
     restarts: int = 0
@@ -144,6 +146,7 @@ class Session:
         order: random.Random,
     ) -> None:
         self.device, self.benches, self.settings = device, benches, settings
+        self.special: dict[tuple[str, Setting], Bench] = {}
         self.on_event, self.should_stop, self.limits, self.order = on_event, should_stop, limits, order
         self.account = Account(on_event)
         """Begins anew when the device is held: waiting for others is not this session's time."""
@@ -167,7 +170,7 @@ class Session:
 
     def close(self) -> None:
         """End every worker."""
-        for bench in self.benches.values():
+        for bench in (*self.benches.values(), *self.special.values()):
             if bench.worker is not None:
                 bench.worker.close()
                 bench.worker = None
@@ -175,10 +178,11 @@ class Session:
     def run(self, planned: list[Planned], deadline: float) -> None:
         """Measure subject by subject until done, stopped or out of time."""
         self.on_event(Stage("starting runtimes"))
-        wanted = dict.fromkeys(p.probe.runtime for p in planned)
+        wanted = dict.fromkeys(p.probe.runtime for p in planned if setting_of(p.probe) == Setting())
         self._start([self.benches[name] for name in wanted if name in self.benches])
-        for _, same in groupby(planned, key=lambda p: (p.probe.subject, p.probe.sizes, p.probe.dtype, p.probe.mode)):
-            together = list(same)
+        groups = [list(g) for _, g in groupby(planned, lambda p: (p.probe.subject, p.probe.sizes, p.probe.dtype, p.probe.mode))]
+        for at, together in enumerate(groups):
+            self._retire({(p.probe.runtime, setting_of(p.probe)) for group in groups[at:] for p in group})
             if self.should_stop():
                 return
             if time.monotonic() > deadline:
@@ -187,6 +191,20 @@ class Session:
                 continue
             for part in self._in_memory(together):
                 self._measure(part)
+
+    def _bench(self, probe: Probe) -> Bench | None:
+        """Return the bench of a probe's runtime in the setting that it needs, or None when the runtime is not here."""
+        setting, plain = setting_of(probe), self.benches.get(probe.runtime)
+        if plain is None or setting == Setting():
+            return plain
+        return self.special.setdefault((probe.runtime, setting), Bench(plain.runtime, setting))
+
+    def _retire(self, needed: set[tuple[str, Setting]]) -> None:
+        """End the workers of settings that no probe to come needs."""
+        for key, bench in self.special.items():
+            if key not in needed and bench.worker is not None:
+                bench.worker.close()
+                bench.worker = None
 
     def _in_memory(self, together: list[Planned]) -> Iterator[list[Planned]]:
         """Yield as many probes at a time as may be held at once, one at least: large layers are measured runtime by runtime."""
@@ -212,6 +230,9 @@ class Session:
                 self.settings.home,
                 os.environ.get("TANDEM_RUN_ID", ""),
             )
+            far = self.benches.get(bench.setting.partner)
+            there = far.runtime.interpreter if far else ""
+            environment |= setting_environment(bench.setting, self.device.kind, there, self.limits.memory_bytes)
             try:
                 bench.worker = WorkerHandle(bench.runtime.interpreter, environment, self.limits)
                 ours = bench.runtime.interpreter == default_interpreter()
@@ -257,13 +278,13 @@ class Session:
                 calls[one.probe.runtime] = reply.call_s
         self.on_event(Stage("measuring"))
         bystanders: dict[str, Bystanders] = {}
-        for _ in range(ROUNDS):
+        for _ in range(rounds_of(together[0].probe)):
             self.order.shuffle(prepared)
             for one in list(prepared):
                 if self.should_stop():
                     return
-                budget_s = SAMPLE_S[one.probe.family, one.probe.tier]
-                request = Sample(budget_s / ROUNDS, fewest_samples(calls[one.probe.runtime], budget_s))
+                budget_s, rounds = sample_s(one.probe), rounds_of(one.probe)
+                request = Sample(budget_s / rounds, fewest_samples(calls[one.probe.runtime], budget_s))
                 pid = self._worker_pid(one.probe)
                 before = usage(pid)
                 if self._ask(one.probe, request, budget_s + self.limits.sample_extra_s) is None:
@@ -276,14 +297,15 @@ class Session:
                     self._answer(one, reply, bystanders.get(one.probe.runtime, Bystanders()))
 
     def _worker_pid(self, probe: Probe) -> int:
-        worker = self.benches[probe.runtime].worker
-        assert worker is not None
-        return worker.process.pid
+        bench = self._bench(probe)
+        assert bench is not None
+        assert bench.worker is not None
+        return bench.worker.process.pid
 
     def _asked_to_prepare(self, probe: Probe) -> bool:
         """Ask a worker to prepare, starting one when there is none; False after the failure was stored."""
         self.on_event(Started(probe))
-        bench = self.benches.get(probe.runtime)
+        bench = self._bench(probe)
         if bench is None:
             self._fail(probe, "start", f"runtime {probe.runtime} is not installed; see ./tandem runtimes list")
             return False
@@ -302,7 +324,8 @@ class Session:
 
     def _tell(self, probe: Probe, request: Prepare | Sample | Finish) -> bool:
         """Send a request; False after the failure was stored."""
-        bench = self.benches[probe.runtime]
+        bench = self._bench(probe)
+        assert bench is not None
         assert bench.worker is not None
         try:
             bench.worker.tell(request)
@@ -317,7 +340,8 @@ class Session:
 
     def _hear(self, probe: Probe, limit_s: float) -> object | None:
         """Wait for a reply, or return None after the failure was stored."""
-        bench = self.benches[probe.runtime]
+        bench = self._bench(probe)
+        assert bench is not None
         assert bench.worker is not None
         try:
             reply = bench.worker.hear(limit_s)
@@ -332,13 +356,15 @@ class Session:
         return reply
 
     def _answer(self, one: Planned, reply: Finished, bystanders: Bystanders) -> None:
-        bench = self.benches[one.probe.runtime]
+        bench = self._bench(one.probe)
+        assert bench is not None
         assert bench.ready is not None
         peak = peak_flop_per_s(self.device, one.probe.dtype)
-        result = judge(reply.timings, one.flop, one.traffic_bytes, peak, None, one.large_aligned)
+        own = tuple(timing for timing in reply.timings if not timing.part)
+        result = judge(own, one.flop, one.traffic_bytes, peak, None, one.large_aligned)
         contended = bystanders.warning(self.device.cores or 1)
         warnings = (*result.warnings, contended) if contended else result.warnings
-        depths = tuple(t.depth for t in reply.timings)
+        depths = tuple(t.depth for t in own)
         method = "direct" if len(depths) == 1 else "difference" if depths[0] == 0 else "slope"
         self.on_event(
             Answered(
@@ -354,12 +380,25 @@ class Session:
                     bench.ready.versions,
                     self.device.uuid,
                     now(),
+                    reply.counts,
                 )
             )
         )
 
     def _fail(self, probe: Probe, stage: str, error: str, exit_code: int | None = None, stderr_tail: str = "") -> None:
         self.on_event(Answered(ProbeFailure(probe, stage, error, exit_code, stderr_tail, now())))
+
+
+def sample_s(probe: Probe) -> float:
+    """Return the seconds of timed samples for one probe, over all rounds."""
+    if probe.family == "system":
+        return system_modules()[probe.subject].seconds(dict(probe.sizes), probe.tier)
+    return SAMPLE_S[probe.family, probe.tier]
+
+
+def rounds_of(probe: Probe) -> int:
+    """Return the rounds that the samples of a probe are taken in."""
+    return system_modules()[probe.subject].ROUNDS if probe.family == "system" else ROUNDS
 
 
 def fewest_samples(call_s: float, budget_s: float) -> int:

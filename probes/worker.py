@@ -20,6 +20,7 @@ from probes.agreement import Agreement, check, worst
 from probes.backends import backend_module
 from probes.case import Case
 from probes.depths import depths_of
+from probes.environment import CPUS, hold_to_cpus
 from probes.kernels import kernel_modules
 from probes.messages import (
     Broken,
@@ -38,7 +39,9 @@ from probes.messages import (
 )
 from probes.process import die_with_parent, first_to_be_killed, peak_resident_bytes
 from probes.reduced import ReducedModel
+from probes.rig import Rig, SystemBench
 from probes.subjects import Subject, subject_of
+from probes.system import system_modules
 from probes.timer import Stopwatch, sample_in_turn
 
 SMALL_COPIES = 2
@@ -53,6 +56,9 @@ class Worker:
     agreement: Agreement | None = None
     agreed: Agreed = field(default_factory=lambda: Agreed(None, ()))
     frames: dict[tuple[str, str, str], Stopwatch] = field(default_factory=dict[tuple[str, str, str], Stopwatch])
+    rig: Rig | None = None
+    links: Any = None
+    device_kind: str = ""
     stage: str = "start"
     laps: Laps = field(default_factory=Laps)
 
@@ -71,7 +77,7 @@ class Worker:
     def _open(self, request: Open) -> Ready:
         self.stage = "import"
         module = backend_module(request.runtime)
-        self.backend = module.open_backend(request.runtime, request.device_kind)
+        self.backend, self.device_kind = module.open_backend(request.runtime, request.device_kind), request.device_kind
         versions, device = self.backend.versions(), self.backend.describe()
         if request.agreed:
             named = tuple(f"{name} {version}" for name, version in versions)
@@ -80,15 +86,32 @@ class Worker:
         return Ready(versions, device)
 
     def _prepare(self, probe: Probe) -> Prepared:
+        self.laps = Laps()
+        if probe.family == "system":
+            return self._prepare_system(probe)
         subject = subject_of(probe)
         sizes = dict(probe.sizes)
-        self.laps = Laps()
         self.stage = "agree"
         self.agreement = self._agree(subject, sizes, probe)
         self.laps.lap("agree")
         self.stage = "compile"
         self.watches = tuple(self._watch(subject, sizes, probe, depth) for depth in depths_of(subject, sizes, probe))
         self.laps.lap("compile")
+        return self._warmed_up()
+
+    def _prepare_system(self, probe: Probe) -> Prepared:
+        """Let a system probe build its rig, which checks its own answers; its first calls count as compiling."""
+        self.stage = "compile"
+        bench = SystemBench(self.backend, self.device_kind, probe, self._prove, self.links)
+        rig: Rig = system_modules()[probe.subject].prepare(bench, dict(probe.sizes))
+        self.rig, self.links, self.watches = rig, bench.kept, rig.watches
+        self.laps.lap("compile")
+        return self._warmed_up()
+
+    def _prove(self, probe: Probe) -> Agreement:
+        return self._agree(subject_of(probe), dict(probe.sizes), probe)
+
+    def _warmed_up(self) -> Prepared:
         self.stage = "warm-up"
         for watch in self.watches:
             watch.warm_up()
@@ -144,13 +167,22 @@ class Worker:
         for watch in self.watches:
             if id(watch.program) not in kept:
                 watch.program.close()
+        counts = self.rig.counts if self.rig else ()
         self.watches, self.agreement = (), None
-        return Finished(timings, peak_resident_bytes(), error)
+        self._put_away()
+        return Finished(timings, peak_resident_bytes(), error, counts=counts)
+
+    def _put_away(self) -> None:
+        """Close the rig of a system probe, if any."""
+        rig, self.rig = self.rig, None
+        if rig is not None:
+            rig.close()
 
 
     def given_up(self) -> StageSeconds:
         """Drop what is prepared, and return what a preparation had cost until it failed."""
         self.watches = ()
+        self._put_away()
         if self.stage in ("agree", "compile", "warm-up"):
             self.laps.lap(self.stage)
         spent, self.laps = self.laps.seconds(), Laps()
@@ -166,6 +198,7 @@ def main(parent: int, read_fd: int, write_fd: int) -> None:
     """Answer requests until the pipe closes."""
     die_with_parent(parent)
     first_to_be_killed()
+    hold_to_cpus(os.environ.get(CPUS))
     worker = Worker()
     with os.fdopen(read_fd, "rb") as requests, os.fdopen(write_fd, "wb") as replies:
         for line in requests:

@@ -17,6 +17,8 @@ from probes.kernels import kernel_modules
 from probes.plan import Planned, kernel_probes
 from probes.runtimes import installed_runtimes, usable_by
 from probes.session import Answered, Event, Stage, Started, Waiting, run_probes
+from probes.suite import system_probes
+from probes.system import system_modules
 from services.context import context
 
 Listener: TypeAlias = Callable[[Progress, Outcome | None], None]
@@ -119,19 +121,22 @@ def probe(
     on_progress: Listener | None = None,
     budget_s: float = 3600.0,
 ) -> tuple[Outcome, ...]:
-    """Measure the kernels of every attached device in each runtime, and keep the outcomes.
+    """Measure kernels and system probes of every attached device in each runtime, and keep the outcomes.
 
     Raises:
-        BadInput: an unknown kernel, or a runtime that is not installed.
+        BadInput: an unknown probe, or a runtime that is not installed.
     """
     here = context()
     attached = devices()
     installed = chosen_runtimes(tuple(runtimes), here.settings)
     planned: list[Planned] = []
     for device in attached:
-        planned.extend(kernel_probes(usable(device, installed), device, tier, only))
+        able = usable(device, installed)
+        planned.extend(kernel_probes(able, device, tier, only))
+        planned.extend(system_probes(able, device, tier, only))
     if not planned:
-        raise BadInput(f"kernel {only!r}", f"one of {', '.join(kernel_modules())}", "choose one of these")
+        known = ", ".join((*kernel_modules(), *system_modules()))
+        raise BadInput(f"probe {only!r} for {', '.join(r.id for r in installed)}", f"one of {known}", "choose one that these run")
     reporter = Reporter(len(planned), here.store.keep_loose, on_progress or (lambda _progress, _outcome: None), budget_s)
     run_probes(planned, attached, installed, here.settings, reporter.hear, lambda: False, budget_s)
     return tuple(reporter.outcomes)
