@@ -68,7 +68,7 @@ def _links(series: tuple[LinkSeries, ...]) -> None:
     )
     st.caption(
         "Latency and rate are the line of least squares through the median time of each size, each size weighted by its relative "
-        "error. Bus rate has the factors of nccl-tests. On a processor, devices are parts of it or processes on it: no real links."
+        "error. Bus rate has the factors of nccl-tests. On a processor, devices are parts of it or processes on it: no real link."
     )
 
 

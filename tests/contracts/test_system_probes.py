@@ -1,5 +1,6 @@
 """Every system probe, tiny, in real workers: answers are proved, samples are raw, nothing is left behind."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ def test_a_plan_asks_each_runtime_only_what_it_can_answer(tier: str):
 def test_probes_that_need_the_same_worker_stand_together():
     planned = system_probes(tuple(HERE.values()), CPU, "full")
     settings = [setting_of(one.probe) for one in planned if one.probe.subject not in ("memory_capacity", "sustained_load")]
-    changes = sum(a != b for a, b in zip(settings, settings[1:], strict=False))
+    changes = sum(a != b for a, b in pairwise(settings))
     assert changes == len(set(settings)) - 1
     assert planned[0].probe.subject == "memory_capacity"
     assert planned[-1].probe.subject == "sustained_load"
