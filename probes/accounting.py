@@ -76,7 +76,11 @@ class Account:
 
     def __post_init__(self) -> None:
         """Start the wall clock."""
-        self._start = self.clock()
+        self.start()
+
+    def start(self) -> None:
+        """Start the wall clock anew; what was told before is not counted again."""
+        self._start, self._told = self.clock(), 0.0
 
     def add(self, stages: Iterable[tuple[str, float]], runtime: str = "") -> None:
         """Take in what a worker told."""

@@ -8,10 +8,11 @@ from typing import Any
 
 from core.errors import WorkerError
 from core.probe import Probe, Timing
+from core.statistics import median
 from probes.case import Case, Program
 from probes.environment import MEMORY
 from probes.kernels import kernel_modules
-from probes.timer import Stopwatch
+from probes.timer import SHORTEST_SAMPLE_S, WARM_CALLS, WARM_S, Stopwatch
 
 _FRAMEWORK = {"jax": "jax", "torch-eager": "torch", "torch-compile": "torch", "tf-graph": "tensorflow", "tf-xla": "tensorflow"}
 TOLERANCE = 1e-5
@@ -24,7 +25,7 @@ def nothing() -> None:
 
 @dataclass
 class SystemWatch(Stopwatch):
-    """A stopwatch whose calls may need something done before each, which is not timed.
+    """A stopwatch whose calls may need something done before each, which is not timed; every call goes through `_time` for that.
 
     Args:
         before: runs before every call, such as making a fresh array or an empty compiler.
@@ -38,12 +39,21 @@ class SystemWatch(Stopwatch):
     part: str = ""
     warms: bool = True
 
+    def first_call(self) -> None:
+        """Run once, what comes before it included; for a compiling program this holds the compilation."""
+        self.first_ns = self._time(1)
+
     def warm_up(self) -> None:
-        """Warm up where that means something."""
-        if self.warms:
-            super().warm_up()
-        else:
+        """Warm up where that means something, then fix the number of calls in a sample."""
+        if not self.warms:
             self.warm.append(self.first_ns)
+            return
+        taken: list[int] = []
+        while len(taken) < WARM_CALLS or sum(taken) < WARM_S * 1e9:
+            taken.append(self._time(1))
+        self.warm.extend(taken)
+        steady = max(1.0, median(taken[len(taken) // 2 :]))
+        self.loops = max(1, round(SHORTEST_SAMPLE_S * 1e9 / steady + 0.5))
 
     def rewarm(self) -> None:
         """Run once after a pause where that means something."""

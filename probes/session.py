@@ -7,12 +7,11 @@ a drift of the machine falls on all of them alike. A worker that dies costs its 
 at most.
 """
 
-import os
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import TypeAlias
@@ -25,13 +24,14 @@ from core.probe import Measurement, Outcome, Probe, ProbeFailure, Runtime
 from core.settings import Settings
 from probes.accounting import Account, Spent
 from probes.contention import Bystanders, usage
-from probes.environment import Setting, setting_environment, worker_environment
+from probes.environment import Setting
 from probes.gates import judge
-from probes.launcher import Limits, WorkerGone, WorkerHandle, default_interpreter
-from probes.messages import Broken, Finish, Finished, Open, Prepare, Prepared, Ready, Sample
+from probes.launcher import Limits, WorkerGone
+from probes.messages import Broken, Finish, Finished, Prepare, Prepared, Ready, Sample
 from probes.peaks import peak_flop_per_s
 from probes.plan import Planned
 from probes.system import setting_of, system_modules
+from probes.team import Bench, Team
 
 ROUNDS = 3
 SAMPLE_S = {
@@ -45,7 +45,6 @@ SAMPLE_S = {
 """Seconds of timed samples for one probe, over all rounds, by its family and tier; a system probe says its own."""
 HELD_SHARE = 0.4
 """Share of the device's memory that prepared programs of all runtimes may hold together."""
-MOST_RESTARTS = 3
 LEASE_POLL_S = 1.0
 
 
@@ -78,19 +77,6 @@ class Waiting:
 
 
 Event: TypeAlias = Stage | Started | Answered | Waiting | Spent
-
-
-@dataclass
-class Bench:
-    """The worker of one runtime in one setting, and its history."""
-
-    runtime: Runtime
-    setting: Setting = field(default_factory=Setting)
-    worker: WorkerHandle | None = None
-    ready: Ready | None = None
-    restarts: int = 0
-    held: str = ""
-    last_gone: WorkerGone | None = None
 
 
 def run_probes(
@@ -126,9 +112,9 @@ def run_probes(
         with ExitStack() as stack:
             if not session.lease(stack):
                 return
-            session.account = Account(on_event)
+            session.account.start()
             stack.callback(session.account.close)
-            stack.callback(session.close)
+            stack.callback(session.team.close)
             session.run(list(group), time.monotonic() + budget_s)
 
 
@@ -145,11 +131,11 @@ class Session:
         limits: Limits,
         order: random.Random,
     ) -> None:
-        self.device, self.benches, self.settings = device, benches, settings
-        self.special: dict[tuple[str, Setting], Bench] = {}
+        self.device, self.settings = device, settings
         self.on_event, self.should_stop, self.limits, self.order = on_event, should_stop, limits, order
         self.account = Account(on_event)
-        """Begins anew when the device is held: waiting for others is not this session's time."""
+        """Begins when the device is held: waiting for others is not this session's time."""
+        self.team = Team(device, benches, settings, limits, self.account)
 
     def lease(self, stack: ExitStack) -> bool:
         """Hold the device, waiting for whoever has it; False when stopped while waiting."""
@@ -168,21 +154,15 @@ class Session:
             return True
         return False
 
-    def close(self) -> None:
-        """End every worker."""
-        for bench in (*self.benches.values(), *self.special.values()):
-            if bench.worker is not None:
-                bench.worker.close()
-                bench.worker = None
-
     def run(self, planned: list[Planned], deadline: float) -> None:
         """Measure subject by subject until done, stopped or out of time."""
         self.on_event(Stage("starting runtimes"))
+        benches = self.team.benches
         wanted = dict.fromkeys(p.probe.runtime for p in planned if setting_of(p.probe) == Setting())
-        self._start([self.benches[name] for name in wanted if name in self.benches])
+        self.team.start([benches[name] for name in wanted if name in benches])
         groups = [list(g) for _, g in groupby(planned, lambda p: (p.probe.subject, p.probe.sizes, p.probe.dtype, p.probe.mode))]
         for at, together in enumerate(groups):
-            self._retire({(p.probe.runtime, setting_of(p.probe)) for group in groups[at:] for p in group})
+            self.team.retire({(p.probe.runtime, setting_of(p.probe)) for group in groups[at:] for p in group})
             if self.should_stop():
                 return
             if time.monotonic() > deadline:
@@ -191,20 +171,6 @@ class Session:
                 continue
             for part in self._in_memory(together):
                 self._measure(part)
-
-    def _bench(self, probe: Probe) -> Bench | None:
-        """Return the bench of a probe's runtime in the setting that it needs, or None when the runtime is not here."""
-        setting, plain = setting_of(probe), self.benches.get(probe.runtime)
-        if plain is None or setting == Setting():
-            return plain
-        return self.special.setdefault((probe.runtime, setting), Bench(plain.runtime, setting))
-
-    def _retire(self, needed: set[tuple[str, Setting]]) -> None:
-        """End the workers of settings that no probe to come needs."""
-        for key, bench in self.special.items():
-            if key not in needed and bench.worker is not None:
-                bench.worker.close()
-                bench.worker = None
 
     def _in_memory(self, together: list[Planned]) -> Iterator[list[Planned]]:
         """Yield as many probes at a time as may be held at once, one at least: large layers are measured runtime by runtime."""
@@ -216,52 +182,6 @@ class Session:
                 part = []
             part.append(one)
         yield part
-
-    def _start(self, benches: list[Bench]) -> None:
-        """Start workers and let them import at the same time; an interpreter of the user's is compared in every run."""
-        agreed = str(self.settings.home / "cache" / "agreed" / self.device.uuid.replace("/", "_"))
-        opened: list[Bench] = []
-        since = time.monotonic()
-        for bench in benches:
-            environment = worker_environment(
-                bench.runtime.id,
-                self.device.kind,
-                os.environ,
-                self.settings.home,
-                os.environ.get("TANDEM_RUN_ID", ""),
-            )
-            far = self.benches.get(bench.setting.partner)
-            there = far.runtime.interpreter if far else ""
-            environment |= setting_environment(bench.setting, self.device.kind, there, self.limits.memory_bytes)
-            try:
-                bench.worker = WorkerHandle(bench.runtime.interpreter, environment, self.limits)
-                ours = bench.runtime.interpreter == default_interpreter()
-                bench.worker.tell(Open(bench.runtime.id, self.device.kind, agreed if ours else ""))
-                opened.append(bench)
-            except WorkerGone as gone:
-                self._lost(bench, gone)
-        for bench in opened:
-            assert bench.worker is not None
-            try:
-                reply = bench.worker.hear(self.limits.open_s)
-            except WorkerGone as gone:
-                self._lost(bench, gone)
-                continue
-            if isinstance(reply, Ready):
-                bench.ready = reply
-            else:
-                error = reply.error if isinstance(reply, Broken) else "an unexpected reply"
-                bench.worker.close()
-                bench.worker, bench.held = None, error
-        self.account.add((("import", time.monotonic() - since),), benches[0].runtime.id if len(benches) == 1 else "")
-
-    def _lost(self, bench: Bench, gone: WorkerGone) -> None:
-        """Take note of a dead worker; after too many the runtime is held."""
-        bench.worker, bench.ready = None, None
-        bench.restarts += 1
-        if bench.restarts > MOST_RESTARTS:
-            bench.held = f"held after {MOST_RESTARTS} restarts; the last worker: {gone.reason}"
-        bench.last_gone = gone
 
     def _measure(self, together: list[Planned]) -> None:
         """Prepare one subject in every runtime, sample in rounds, and hand over."""
@@ -297,7 +217,7 @@ class Session:
                     self._answer(one, reply, bystanders.get(one.probe.runtime, Bystanders()))
 
     def _worker_pid(self, probe: Probe) -> int:
-        bench = self._bench(probe)
+        bench = self.team.bench(probe)
         assert bench is not None
         assert bench.worker is not None
         return bench.worker.process.pid
@@ -305,12 +225,12 @@ class Session:
     def _asked_to_prepare(self, probe: Probe) -> bool:
         """Ask a worker to prepare, starting one when there is none; False after the failure was stored."""
         self.on_event(Started(probe))
-        bench = self._bench(probe)
+        bench = self.team.bench(probe)
         if bench is None:
             self._fail(probe, "start", f"runtime {probe.runtime} is not installed; see ./tandem runtimes list")
             return False
         if bench.worker is None and not bench.held:
-            self._start([bench])
+            self.team.start([bench])
         if bench.worker is None:
             gone = bench.last_gone
             reason = bench.held or (gone.reason if gone else "the worker did not start")
@@ -324,7 +244,7 @@ class Session:
 
     def _tell(self, probe: Probe, request: Prepare | Sample | Finish) -> bool:
         """Send a request; False after the failure was stored."""
-        bench = self._bench(probe)
+        bench = self.team.bench(probe)
         assert bench is not None
         assert bench.worker is not None
         try:
@@ -335,12 +255,12 @@ class Session:
         return True
 
     def _gone(self, bench: Bench, probe: Probe, gone: WorkerGone) -> None:
-        self._lost(bench, gone)
+        self.team.lost(bench, gone)
         self._fail(probe, "lost", gone.reason, gone.exit_code, gone.stderr_tail)
 
     def _hear(self, probe: Probe, limit_s: float) -> object | None:
         """Wait for a reply, or return None after the failure was stored."""
-        bench = self._bench(probe)
+        bench = self.team.bench(probe)
         assert bench is not None
         assert bench.worker is not None
         try:
@@ -356,7 +276,7 @@ class Session:
         return reply
 
     def _answer(self, one: Planned, reply: Finished, bystanders: Bystanders) -> None:
-        bench = self._bench(one.probe)
+        bench = self.team.bench(one.probe)
         assert bench is not None
         assert bench.ready is not None
         peak = peak_flop_per_s(self.device, one.probe.dtype)

@@ -97,7 +97,12 @@ class Worker:
         self.stage = "compile"
         self.watches = tuple(self._watch(subject, sizes, probe, depth) for depth in depths_of(subject, sizes, probe))
         self.laps.lap("compile")
-        return self._warmed_up()
+        self.stage = "warm-up"
+        for watch in self.watches:
+            watch.warm_up()
+        self.laps.lap("warm-up")
+        spent, self.laps = self.laps.seconds(), Laps()
+        return Prepared(median(self.watches[-1].warm) * 1e-9, spent)
 
     def _prepare_system(self, probe: Probe) -> Prepared:
         """Let a system probe build its rig, which checks its own answers; its first calls count as compiling."""
@@ -106,18 +111,15 @@ class Worker:
         rig: Rig = system_modules()[probe.subject].prepare(bench, dict(probe.sizes))
         self.rig, self.links, self.watches = rig, bench.kept, rig.watches
         self.laps.lap("compile")
-        return self._warmed_up()
-
-    def _prove(self, probe: Probe) -> Agreement:
-        return self._agree(subject_of(probe), dict(probe.sizes), probe)
-
-    def _warmed_up(self) -> Prepared:
         self.stage = "warm-up"
-        for watch in self.watches:
+        for watch in rig.watches:
             watch.warm_up()
         self.laps.lap("warm-up")
         spent, self.laps = self.laps.seconds(), Laps()
-        return Prepared(median(self.watches[-1].warm) * 1e-9, spent)
+        return Prepared(sum(watch.warm[-1] for watch in rig.watches) * 1e-9, spent)
+
+    def _prove(self, probe: Probe) -> Agreement:
+        return self._agree(subject_of(probe), dict(probe.sizes), probe)
 
     def _sample(self, request: Sample) -> Sampled:
         self.stage = "measure"

@@ -20,12 +20,12 @@ FLOAT_BYTES = 4.0
 
 def seconds(sizes: Sizes, tier: str) -> float:
     """Return the seconds of timed samples over all rounds."""
-    return {"quick": 0.4, "full": 4.0}[tier]
+    return {"quick": 0.3, "full": 4.0}[tier]
 
 
 def setting(sizes: Sizes) -> Setting:
-    """Return a worker that may use so many cores."""
-    return Setting(cpus=sizes["cores"])
+    """Return a worker that may use so many cores; the plain one when these are all of them."""
+    return Setting(cpus=0 if sizes["cores"] == sizes["of"] else sizes["cores"])
 
 
 def quick(device: Device, runtime: str) -> tuple[Sizes, ...]:
@@ -56,7 +56,7 @@ def prepare(bench: SystemBench, sizes: Sizes) -> Rig:
 
 
 def _own(sizes: Sizes) -> Sizes:
-    return {name: value for name, value in sizes.items() if name not in ("kernel", "cores")}
+    return {name: value for name, value in sizes.items() if name not in ("kernel", "cores", "of")}
 
 
 def _sweep(device: Device, counts: tuple[int, ...]) -> tuple[Sizes, ...]:
@@ -68,4 +68,4 @@ def _sweep(device: Device, counts: tuple[int, ...]) -> tuple[Sizes, ...]:
         {"kernel": "matmul_chain", "n": GEMM_N},
         {"kernel": "memory_triad", "bytes": min(wanted, device.memory_bytes // 16)},
     )
-    return tuple({**kernel, "cores": count} for count in counts for kernel in kernels)
+    return tuple({**kernel, "cores": count, "of": device.cores or 1} for count in counts for kernel in kernels)

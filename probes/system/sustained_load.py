@@ -16,7 +16,7 @@ TITLE = "Sustained load"
 RUNTIMES = FRAMEWORK_RUNTIMES
 ROUNDS = 1
 """In one go: a pause between rounds would be the rest that a sustained load must not have."""
-SUSTAINED_S = {"quick": 4.0, "full": 30.0}
+SUSTAINED_S = {"quick": 3.0, "full": 30.0}
 BURST_S = {"quick": 0.5, "full": 1.0}
 REST_S = {"quick": 1.0, "full": 5.0}
 SAMPLES = 300
