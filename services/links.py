@@ -21,6 +21,9 @@ class SystemReport:
     overlaps: tuple[system.Overlap, ...]
     compilings: tuple[system.Compiling, ...]
     capacities: tuple[system.Capacity, ...]
+    measured: int
+    contended: int
+    """How many system measurements there are, and at how many of them other processes used the device."""
 
     @property
     def empty(self) -> bool:
@@ -37,7 +40,8 @@ def report(devices: Sequence[Device]) -> SystemReport:
     Raises:
         StoreError: the database cannot be used.
     """
-    measured = context().store.measurements(tuple(device.uuid for device in devices))
+    stored = context().store.measurements(tuple(device.uuid for device in devices))
+    measured = tuple(one for one in stored if one.probe.family == "system")
     known = accelerators()
     chips = {device.id: known[device.accelerator] for device in devices if device.accelerator and device.accelerator in known}
     return SystemReport(
@@ -47,4 +51,6 @@ def report(devices: Sequence[Device]) -> SystemReport:
         system.overlaps(measured),
         system.compilings(measured),
         system.capacities(measured),
+        len(measured),
+        sum(one.contended for one in measured),
     )

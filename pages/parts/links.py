@@ -39,6 +39,11 @@ def measured(report: device_service.DevicesReport) -> None:
     _compilings(found)
     _overlaps(found)
     _capacities(found)
+    disturbed = f" At {found.contended} of {found.measured} other processes used the device: measure again when it is quiet."
+    st.caption(
+        "All of these were measured on this machine by `./tandem probe`; each is the median of its samples."
+        + (disturbed if found.contended else "")
+    )
 
 
 def _links(series: tuple[LinkSeries, ...]) -> None:
@@ -63,6 +68,7 @@ def _links(series: tuple[LinkSeries, ...]) -> None:
             "80 % of sizes within": [_band(one) for one in shown],
             "Bus rate, largest": [write.count(one.bus_bytes_per_s, "B/s") for one in shown],
             "Maker says": [plain(_maker(one)) for one in shown],
+            "Doubts": [plain(_doubts(one)) for one in shown],
             "Measured": [_when(one.taken_at) for one in shown],
         }
     )
@@ -145,13 +151,18 @@ def _capacities(found: service.SystemReport) -> None:
                 "Measured": [_when(one.taken_at) for one in found.capacities],
             }
         )
-    st.caption("All of these were measured on this machine by `./tandem probe`; each is the median of its samples.")
 
 
 def _band(one: LinkSeries) -> str:
     if one.model is None or len(one.points) < 3:
         return write.MISSING
     return f"{write.three_digits(one.model.low)} to {write.three_digits(one.model.high)} × the line"
+
+
+def _doubts(one: LinkSeries) -> str:
+    """Return the kinds of doubt that the gates raised at any size: the word before the colon of each."""
+    words = dict.fromkeys(doubt.split(":")[0] for point in one.points for doubt in point.doubts)
+    return ", ".join(words) or write.MISSING
 
 
 def _maker(one: LinkSeries) -> str:

@@ -30,7 +30,10 @@ TINY: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "compile_cost": tuple({"what": what, "layers": 1} for what in ("first", "new_shape", "cached", "dynamic")),
     "sustained_load": ({"phase": "sustained", "n": 64}, {"phase": "burst", "n": 64}),
-    "cpu_scaling": ({"kernel": "matmul_chain", "n": 64, "cores": 1, "of": 2}, {"kernel": "memory_triad", "bytes": 2**14, "cores": 1, "of": 1}),
+    "cpu_scaling": (
+        {"kernel": "matmul_chain", "n": 64, "cores": 1, "of": 2},
+        {"kernel": "memory_triad", "bytes": 2**14, "cores": 1, "of": 1},
+    ),
     "hand_off": ({"to": "torch-eager", "bytes": 2**12}, {"to": "jax", "bytes": 2**12}),
     "overlap": tuple({"with": what, "n": 64, "bytes": 2**12, "devices": 2} for what in ("copy", "all_reduce")),
     "memory_capacity": ({"cap_bytes": 2**25},),
