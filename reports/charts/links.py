@@ -96,10 +96,12 @@ def _colours(series: Sequence[LinkSeries], theme: Theme) -> alt.Color:
     return alt.Color("what", type="nominal", scale=scale, legend=legend("link", 3, 1))
 
 
-def _shapes(series: Sequence[LinkSeries]) -> alt.Shape:
+def _shapes(series: Sequence[LinkSeries], theme: Theme) -> alt.Shape:
     names = [name for name in RUNTIME_LOOKS if any(one.runtime == name for one in series)]
     scale = alt.Scale(domain=names, range=[RUNTIME_LOOKS[name][1] for name in names])
-    return alt.Shape("runtime", type="nominal", scale=scale, legend=legend("runtime", 4, 2))
+    key = legend("runtime", 4, 2)
+    key["symbolFillColor"] = key["symbolStrokeColor"] = theme.muted
+    return alt.Shape("runtime", type="nominal", scale=scale, legend=key)
 
 
 def _points(series: Sequence[LinkSeries], theme: Theme, x: alt.X, y: alt.Y) -> alt.Chart:
@@ -123,7 +125,11 @@ def _points(series: Sequence[LinkSeries], theme: Theme, x: alt.X, y: alt.Y) -> a
         alt.Chart(inline(rows))
         .mark_point(filled=True, size=70, opacity=0.9)
         .encode(
-            x=x, y=y, color=_colours(series, theme), shape=_shapes(series), tooltip=tooltips(*fields, ("doubts", "remarks"))
+            x=x,
+            y=y,
+            color=_colours(series, theme),
+            shape=_shapes(series, theme),
+            tooltip=tooltips(*fields, ("doubts", "remarks")),
         )
     )
 

@@ -1,5 +1,6 @@
 """Every system probe, tiny, in real workers: answers are proved, samples are raw, nothing is left behind."""
 
+import os
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,10 @@ from core.device import Device
 from core.probe import Measurement, Outcome, Probe
 from core.settings import Settings, settings_from
 from probes.accounting import Spent, totals
+from probes.environment import Setting, setting_environment, worker_environment
 from probes.inventory import devices
+from probes.launcher import Limits, WorkerHandle
+from probes.messages import Open, Prepare, Prepared, Ready
 from probes.plan import Planned
 from probes.runtimes import installed_runtimes
 from probes.session import Answered, run_probes
@@ -98,6 +102,23 @@ def test_every_system_probe_is_answered_in_real_workers(runtime: str, settings: 
     assert 2**24 <= dict(capacity.counts)["largest_bytes"] <= 2**25
     assert totals(spent)["samples"] > 0
     assert not [child for child in psutil.Process().children(recursive=True) if "probes." in " ".join(child.cmdline())]
+
+
+@pytest.mark.slow
+def test_the_processes_of_a_group_end_with_a_worker_that_is_killed(tmp_path: Path):
+    runtime = HERE["torch-eager"]
+    sizes = TINY["collective"][0]
+    environment = worker_environment(runtime.id, "cpu", os.environ, tmp_path, "")
+    environment |= setting_environment(Setting(devices=2), "cpu", "", 2**33)
+    handle = WorkerHandle(runtime.interpreter, environment, Limits())
+    assert isinstance(handle.ask(Open(runtime.id, "cpu"), 180), Ready)
+    probe = Probe("collective", "system", tuple(sorted(sizes.items())), "fp32", runtime.id, CPU.id)
+    assert isinstance(handle.ask(Prepare(probe), 180), Prepared)
+    partners = psutil.Process(handle.process.pid).children(recursive=True)
+    assert [one for one in partners if "probes.partner" in one.cmdline()]
+    handle.process.kill()
+    assert psutil.wait_procs(partners, timeout=30)[1] == []
+    handle.close()
 
 
 @pytest.mark.parametrize("tier", ["quick", "full"])
