@@ -51,7 +51,7 @@ def test_every_kind_of_system_measurement_is_told_with_its_source(here: Context,
     assert not page.exception
     cells = " ".join(str(table.value.to_dict()) for table in page.table).replace("\\", "")
     for said in (
-        "host to device, pageable", "1.00 GB/s", "noisy", "20 % throttled or shared", "first call, program on disk",
+        "host to device, pageable", "10.0 µs", "noisy", "20 % throttled or shared", "first call, program on disk",
         "50 %", "at least 256 MiB", "matrix product", "2026-11-30 20:00 UTC",
     ):
         assert said in cells
