@@ -108,7 +108,7 @@ def sort_outcomes(
     installed = {runtime.id: dict(runtime.versions) for runtime in runtimes}
     piles: dict[tuple[str, str], list[Outcome]] = {}
     for outcome in outcomes:
-        if outcome.probe.family == "block" and outcome.probe.subject not in kinds:
+        if outcome.probe.family == "system" or (outcome.probe.family == "block" and outcome.probe.subject not in kinds):
             continue
         device = _device_of(outcome, by_uuid, known)
         if device is not None:

@@ -1,4 +1,4 @@
-"""`./tandem probe`: measures the kernels of this machine in each runtime."""
+"""`./tandem probe`: measures kernels, links, compiling and load of this machine in each runtime."""
 
 import click
 
@@ -13,7 +13,7 @@ from services import probing, suite
 @click.command()
 @runtime_flag
 @click.option("--tier", type=click.Choice(("quick", "full")), default="quick", show_default=True, help="How many sizes.")
-@click.option("--only", metavar="KERNEL", help="Measure this kernel only.")
+@click.option("--only", metavar="NAME", help="Measure this kernel or system probe only.")
 @click.option("--shapes", "workload", metavar="WORKLOAD", help="Measure the matrix products of this workload instead.")
 @json_flag
 def probe(runtimes: tuple[str, ...], tier: str, only: str | None, workload: str | None, *, as_json: bool) -> int:

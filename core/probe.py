@@ -52,8 +52,9 @@ class Probe:
     """One thing to measure in one runtime on one device.
 
     Args:
-        subject: kind of a block (`transformer_layer`), name of a kernel (`matmul_chain`) or `core.reduced.REDUCED_MODEL`.
-        family: `block`, `kernel` or `model`.
+        subject: kind of a block (`transformer_layer`), name of a kernel (`matmul_chain`), name of a system probe
+            (`host_device`) or `core.reduced.REDUCED_MODEL`.
+        family: `block`, `kernel`, `model` or `system`.
         sizes: by name, sorted.
         dtype: compute dtype.
         runtime: a runtime id.
@@ -78,7 +79,8 @@ class Probe:
     @property
     def label(self) -> str:
         """One short line that names the probe to a person."""
-        sizes = " ".join(f"{k}={v}" for k, v in self.sizes if k in ("batch", "length", "width", "n", "bytes", "hidden"))
+        shown = ("batch", "length", "width", "n", "bytes", "hidden")
+        sizes = " ".join(f"{k}={v}" for k, v in self.sizes if k in shown or self.family in ("system", "kernel"))
         return f"{self.subject} {sizes} {self.dtype} {self.mode}".replace("  ", " ")
 
 
@@ -92,6 +94,7 @@ class Timing:
         samples_ns: nanoseconds per call, in the order they were taken.
         warm_ns: the same for warm-up calls, kept but not counted.
         compile_s: first call minus a steady call; None when nothing is compiled.
+        part: empty for the subject itself; else what was timed beside it in the same rounds, such as a copy alone.
     """
 
     depth: int
@@ -99,6 +102,7 @@ class Timing:
     samples_ns: tuple[int, ...]
     warm_ns: tuple[int, ...] = ()
     compile_s: float | None = None
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,7 @@ class Measurement:
         warnings: doubts raised by the gates, one phrase each.
         trusted: False when quarantined (over 105 % of peak, too noisy to use); the reason is in warnings.
         versions, device_uuid, taken_at: provenance; taken_at in UTC, ISO 8601.
+        counts: what the worker counted besides time, by name with its unit, such as `largest_bytes`.
     """
 
     probe: Probe
@@ -128,11 +133,16 @@ class Measurement:
     versions: tuple[tuple[str, str], ...]
     device_uuid: str
     taken_at: str
+    counts: tuple[tuple[str, float], ...] = ()
 
     @property
     def samples_s(self) -> tuple[float, ...]:
         """Seconds for one copy of the subject, one value per sample."""
-        return slope_samples(tuple((t.depth, t.samples_ns) for t in self.timings))
+        return slope_samples(tuple((t.depth, t.samples_ns) for t in self.timings if not t.part))
+
+    def part_s(self, part: str) -> tuple[float, ...]:
+        """Seconds of one call of what was timed beside the subject, one value per sample; empty when it was not."""
+        return tuple(ns * 1e-9 for t in self.timings if t.part == part for ns in t.samples_ns)
 
     @property
     def contended(self) -> bool:
@@ -147,7 +157,7 @@ class Measurement:
     @property
     def compile_s(self) -> float | None:
         """Seconds to compile the shallowest program that holds the subject, or None."""
-        known = [t.compile_s for t in self.timings if t.depth > 0 and t.compile_s is not None]
+        known = [t.compile_s for t in self.timings if t.depth > 0 and not t.part and t.compile_s is not None]
         return known[0] if known else None
 
 

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from core.errors import TandemError
-from pages.parts import device_history, devices, suite
+from pages.parts import device_history, devices, links, suite
 from pages.parts.environments import environments
 from pages.parts.text import refuse
 
@@ -19,6 +19,7 @@ except TandemError as error:
 devices.attached(report)
 devices.runtimes(report)
 suite.measured(report.devices)
+links.measured(report)
 device_history.history()
 environments()
 st.caption("The same from a terminal")

@@ -3,7 +3,10 @@
 Platform, backend and caches are chosen by variables that frameworks read at import; setting them later does nothing.
 """
 
+import os
+import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,6 +42,53 @@ def runtimes_folder(home: Path) -> Path:
         home: data directory.
     """
     return home / "runtimes"
+
+
+CPUS = "TANDEM_WORKER_CPUS"
+PARTNER = "TANDEM_WORKER_PARTNER"
+MEMORY = "TANDEM_WORKER_MEMORY"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a worker needs from its start on, beyond its runtime; each setting has a worker of its own.
+
+    Args:
+        devices: CPU devices that the framework should see, or processes that it should be made of; 0: as it comes.
+        cpus: logical cores that the worker may use; 0: all.
+        partner: runtime id of a second process that the worker hands data to; empty for none.
+    """
+
+    devices: int = 0
+    cpus: int = 0
+    partner: str = ""
+
+
+def setting_environment(setting: Setting, device_kind: str, partner_interpreter: str, memory_bytes: int) -> dict[str, str]:
+    """Return the variables that a setting adds to a worker's environment.
+
+    Args:
+        setting: of the worker.
+        device_kind: `cpu`, `gpu` or `tpu`; real devices are not made up.
+        partner_interpreter: Python of the partner's runtime; empty for none.
+        memory_bytes: resident size that the worker is killed at.
+    """
+    result = {MEMORY: str(memory_bytes)}
+    if setting.devices and device_kind == "cpu":
+        result["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={setting.devices}"
+    if setting.devices and sys.platform.startswith("linux"):
+        result["GLOO_SOCKET_IFNAME"] = "lo"
+    if setting.cpus:
+        result |= {CPUS: str(setting.cpus), "OMP_NUM_THREADS": str(setting.cpus), "MKL_NUM_THREADS": str(setting.cpus)}
+    if setting.partner:
+        result[PARTNER] = partner_interpreter
+    return result
+
+
+def hold_to_cpus(wanted: str | None) -> None:
+    """Keep this process, and what it starts, on its first `wanted` cores; frameworks size their pools by that at import."""
+    if wanted and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(wanted)])
 
 
 def worker_environment(runtime: str, device_kind: str, inherited: Mapping[str, str], home: Path, run_id: str) -> dict[str, str]:

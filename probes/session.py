@@ -15,21 +15,23 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
-from pathlib import Path
 from typing import TypeAlias
 
 from core.device import Device
 from core.errors import BadInput
 from core.probe import Measurement, Outcome, Probe, ProbeFailure, Runtime
 from core.settings import Settings
+from probes.accounting import Account, Spent
 from probes.contention import Bystanders, usage
-from probes.environment import runtimes_folder, worker_environment
+from probes.environment import Setting
 from probes.gates import judge
-from probes.launcher import Limits, WorkerGone, WorkerHandle, default_interpreter
+from probes.launcher import Limits, WorkerGone
 from probes.lease import Lease, Place
-from probes.messages import Broken, Finish, Finished, Open, Prepare, Prepared, Ready, Sample
+from probes.messages import Broken, Finish, Finished, Prepare, Prepared, Ready, Sample
 from probes.peaks import peak_flop_per_s
 from probes.plan import Planned
+from probes.system import setting_of, system_modules
+from probes.team import Bench, Team
 
 ROUNDS = 3
 SAMPLE_S = {
@@ -40,10 +42,9 @@ SAMPLE_S = {
     ("kernel", "quick"): 0.5,
     ("kernel", "full"): 3.0,
 }
-"""Seconds of timed samples for one probe, over all rounds, by its family and tier."""
+"""Seconds of timed samples for one probe, over all rounds, by its family and tier; a system probe says its own."""
 HELD_SHARE = 0.4
 """Share of the device's memory that prepared programs of all runtimes may hold together."""
-MOST_RESTARTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +81,7 @@ class Waiting:
     words: str
 
 
-Event: TypeAlias = Stage | Started | Answered | Waiting
-
-
-@dataclass
-class Bench:
-    """The worker of one runtime and its history."""
-
-    runtime: Runtime
-    worker: WorkerHandle | None = None
-    ready: Ready | None = None
-    restarts: int = 0
-    held: str = ""
-    last_gone: WorkerGone | None = None
+Event: TypeAlias = Stage | Started | Answered | Waiting | Spent
 
 
 def run_probes(
@@ -128,7 +117,9 @@ def run_probes(
         with ExitStack() as stack:
             if not session.lease(stack):
                 return
-            stack.callback(session.close)
+            session.account.start()
+            stack.callback(session.account.close)
+            stack.callback(session.team.close)
             session.run(list(group), time.monotonic() + budget_s)
 
 
@@ -145,8 +136,11 @@ class Session:
         limits: Limits,
         order: random.Random,
     ) -> None:
-        self.device, self.benches, self.settings = device, benches, settings
+        self.device, self.settings = device, settings
         self.on_event, self.should_stop, self.limits, self.order = on_event, should_stop, limits, order
+        self.account = Account(on_event)
+        """Begins when the device is held: waiting for others is not this session's time."""
+        self.team = Team(device, benches, settings, limits, self.account)
 
     def lease(self, stack: ExitStack) -> bool:
         """Hold the device, waiting for whoever has it; False when stopped while waiting."""
@@ -158,20 +152,15 @@ class Session:
         stack.callback(lease.release)
         return lease.acquire(tell, self.should_stop)
 
-    def close(self) -> None:
-        """End every worker."""
-        for bench in self.benches.values():
-            if bench.worker is not None:
-                bench.worker.close()
-                bench.worker = None
-
     def run(self, planned: list[Planned], deadline: float) -> None:
         """Measure subject by subject until done, stopped or out of time."""
         self.on_event(Stage("starting runtimes"))
-        wanted = dict.fromkeys(p.probe.runtime for p in planned)
-        self._start([self.benches[name] for name in wanted if name in self.benches])
-        for _, same in groupby(planned, key=lambda p: (p.probe.subject, p.probe.sizes, p.probe.dtype, p.probe.mode)):
-            together = list(same)
+        benches = self.team.benches
+        wanted = dict.fromkeys(p.probe.runtime for p in planned if setting_of(p.probe) == Setting())
+        self.team.start([benches[name] for name in wanted if name in benches])
+        groups = [list(g) for _, g in groupby(planned, lambda p: (p.probe.subject, p.probe.sizes, p.probe.dtype, p.probe.mode))]
+        for at, together in enumerate(groups):
+            self.team.retire({(p.probe.runtime, setting_of(p.probe)) for group in groups[at:] for p in group})
             if self.should_stop():
                 return
             if time.monotonic() > deadline:
@@ -192,51 +181,6 @@ class Session:
             part.append(one)
         yield part
 
-    def _start(self, benches: list[Bench]) -> None:
-        """Start workers and let them import at the same time; an interpreter of the user's is compared in every run."""
-        agreed = str(self.settings.home / "cache" / "agreed" / self.device.uuid.replace("/", "_"))
-        opened: list[Bench] = []
-        for bench in benches:
-            environment = worker_environment(
-                bench.runtime.id,
-                self.device.kind,
-                os.environ,
-                self.settings.home,
-                os.environ.get("TANDEM_RUN_ID", ""),
-            )
-            try:
-                bench.worker = WorkerHandle(bench.runtime.interpreter, environment, self.limits)
-                ours = self._is_ours(bench.runtime.interpreter)
-                bench.worker.tell(Open(bench.runtime.id, self.device.kind, agreed if ours else ""))
-                opened.append(bench)
-            except WorkerGone as gone:
-                self._lost(bench, gone)
-        for bench in opened:
-            assert bench.worker is not None
-            try:
-                reply = bench.worker.hear(self.limits.open_s)
-            except WorkerGone as gone:
-                self._lost(bench, gone)
-                continue
-            if isinstance(reply, Ready):
-                bench.ready = reply
-            else:
-                error = reply.error if isinstance(reply, Broken) else "an unexpected reply"
-                bench.worker.close()
-                bench.worker, bench.held = None, error
-
-    def _is_ours(self, interpreter: str) -> bool:
-        """Whether an interpreter was made by Tandem, from pins that its folder is named after."""
-        return interpreter == default_interpreter() or Path(interpreter).is_relative_to(runtimes_folder(self.settings.home))
-
-    def _lost(self, bench: Bench, gone: WorkerGone) -> None:
-        """Take note of a dead worker; after too many the runtime is held."""
-        bench.worker, bench.ready = None, None
-        bench.restarts += 1
-        if bench.restarts > MOST_RESTARTS:
-            bench.held = f"held after {MOST_RESTARTS} restarts; the last worker: {gone.reason}"
-        bench.last_gone = gone
-
     def _measure(self, together: list[Planned]) -> None:
         """Prepare one subject in every runtime, sample in rounds, and hand over."""
         prepared: list[Planned] = []
@@ -252,13 +196,13 @@ class Session:
                 calls[one.probe.runtime] = reply.call_s
         self.on_event(Stage("measuring"))
         bystanders: dict[str, Bystanders] = {}
-        for _ in range(ROUNDS):
+        for _ in range(rounds_of(together[0].probe)):
             self.order.shuffle(prepared)
             for one in list(prepared):
                 if self.should_stop():
                     return
-                budget_s = SAMPLE_S[one.probe.family, one.probe.tier]
-                request = Sample(budget_s / ROUNDS, fewest_samples(calls[one.probe.runtime], budget_s))
+                budget_s, rounds = sample_s(one.probe), rounds_of(one.probe)
+                request = Sample(budget_s / rounds, fewest_samples(calls[one.probe.runtime], budget_s))
                 pid = self._worker_pid(one.probe)
                 before = usage(pid)
                 if self._ask(one.probe, request, budget_s + self.limits.sample_extra_s) is None:
@@ -271,19 +215,20 @@ class Session:
                     self._answer(one, reply, bystanders.get(one.probe.runtime, Bystanders()))
 
     def _worker_pid(self, probe: Probe) -> int:
-        worker = self.benches[probe.runtime].worker
-        assert worker is not None
-        return worker.process.pid
+        bench = self.team.bench(probe)
+        assert bench is not None
+        assert bench.worker is not None
+        return bench.worker.process.pid
 
     def _asked_to_prepare(self, probe: Probe) -> bool:
         """Ask a worker to prepare, starting one when there is none; False after the failure was stored."""
         self.on_event(Started(probe))
-        bench = self.benches.get(probe.runtime)
+        bench = self.team.bench(probe)
         if bench is None:
             self._fail(probe, "start", f"runtime {probe.runtime} is not installed; see ./tandem runtimes list")
             return False
         if bench.worker is None and not bench.held:
-            self._start([bench])
+            self.team.start([bench])
         if bench.worker is None:
             gone = bench.last_gone
             reason = bench.held or (gone.reason if gone else "the worker did not start")
@@ -297,7 +242,8 @@ class Session:
 
     def _tell(self, probe: Probe, request: Prepare | Sample | Finish) -> bool:
         """Send a request; False after the failure was stored."""
-        bench = self.benches[probe.runtime]
+        bench = self.team.bench(probe)
+        assert bench is not None
         assert bench.worker is not None
         try:
             bench.worker.tell(request)
@@ -307,31 +253,36 @@ class Session:
         return True
 
     def _gone(self, bench: Bench, probe: Probe, gone: WorkerGone) -> None:
-        self._lost(bench, gone)
+        self.team.lost(bench, gone)
         self._fail(probe, "lost", gone.reason, gone.exit_code, gone.stderr_tail)
 
     def _hear(self, probe: Probe, limit_s: float) -> object | None:
         """Wait for a reply, or return None after the failure was stored."""
-        bench = self.benches[probe.runtime]
+        bench = self.team.bench(probe)
+        assert bench is not None
         assert bench.worker is not None
         try:
             reply = bench.worker.hear(limit_s)
         except WorkerGone as gone:
             self._gone(bench, probe, gone)
             return None
+        if not isinstance(reply, Ready):
+            self.account.add(reply.spent, probe.runtime)
         if isinstance(reply, Broken):
             self._fail(probe, reply.stage, reply.error)
             return None
         return reply
 
     def _answer(self, one: Planned, reply: Finished, bystanders: Bystanders) -> None:
-        bench = self.benches[one.probe.runtime]
+        bench = self.team.bench(one.probe)
+        assert bench is not None
         assert bench.ready is not None
         peak = peak_flop_per_s(self.device, one.probe.dtype)
-        result = judge(reply.timings, one.flop, one.traffic_bytes, peak, None, one.large_aligned)
+        own = tuple(timing for timing in reply.timings if not timing.part)
+        result = judge(own, one.flop, one.traffic_bytes, peak, None, one.large_aligned)
         contended = bystanders.warning(self.device.cores or 1)
         warnings = (*result.warnings, contended) if contended else result.warnings
-        depths = tuple(t.depth for t in reply.timings)
+        depths = tuple(t.depth for t in own)
         method = "direct" if len(depths) == 1 else "difference" if depths[0] == 0 else "slope"
         self.on_event(
             Answered(
@@ -347,12 +298,25 @@ class Session:
                     bench.ready.versions,
                     self.device.uuid,
                     now(),
+                    reply.counts,
                 )
             )
         )
 
     def _fail(self, probe: Probe, stage: str, error: str, exit_code: int | None = None, stderr_tail: str = "") -> None:
         self.on_event(Answered(ProbeFailure(probe, stage, error, exit_code, stderr_tail, now())))
+
+
+def sample_s(probe: Probe) -> float:
+    """Return the seconds of timed samples for one probe, over all rounds."""
+    if probe.family == "system":
+        return system_modules()[probe.subject].seconds(dict(probe.sizes), probe.tier)
+    return SAMPLE_S[probe.family, probe.tier]
+
+
+def rounds_of(probe: Probe) -> int:
+    """Return the rounds that the samples of a probe are taken in."""
+    return system_modules()[probe.subject].ROUNDS if probe.family == "system" else ROUNDS
 
 
 def fewest_samples(call_s: float, budget_s: float) -> int:

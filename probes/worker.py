@@ -14,11 +14,13 @@ from typing import Any
 from core.errors import one_line
 from core.probe import Probe
 from core.statistics import median
+from probes.accounting import Laps, StageSeconds
 from probes.agreed import Agreed, source_digest, surroundings
 from probes.agreement import Agreement, check, worst
 from probes.backends import backend_module
 from probes.case import Case
 from probes.depths import depths_of
+from probes.environment import CPUS, hold_to_cpus
 from probes.kernels import kernel_modules
 from probes.messages import (
     Broken,
@@ -37,7 +39,9 @@ from probes.messages import (
 )
 from probes.process import die_with_parent, first_to_be_killed, peak_resident_bytes
 from probes.reduced import ReducedModel
+from probes.rig import Rig, SystemBench
 from probes.subjects import Subject, subject_of
+from probes.system import system_modules
 from probes.timer import Stopwatch, sample_in_turn
 
 SMALL_COPIES = 2
@@ -52,7 +56,11 @@ class Worker:
     agreement: Agreement | None = None
     agreed: Agreed = field(default_factory=lambda: Agreed(None, ()))
     frames: dict[tuple[str, str, str], Stopwatch] = field(default_factory=dict[tuple[str, str, str], Stopwatch])
+    rig: Rig | None = None
+    links: Any = None
+    device_kind: str = ""
     stage: str = "start"
+    laps: Laps = field(default_factory=Laps)
 
     def answer(self, request: Request) -> Reply:
         """Do what is asked and return the reply."""
@@ -62,16 +70,14 @@ class Worker:
             case Prepare():
                 return self._prepare(request.probe)
             case Sample():
-                self.stage = "measure"
-                sample_in_turn(self.watches, request.budget_s, request.fewest)
-                return Sampled(len(self.watches[0].samples))
+                return self._sample(request)
             case Finish():
                 return self._finish()
 
     def _open(self, request: Open) -> Ready:
         self.stage = "import"
         module = backend_module(request.runtime)
-        self.backend = module.open_backend(request.runtime, request.device_kind)
+        self.backend, self.device_kind = module.open_backend(request.runtime, request.device_kind), request.device_kind
         versions, device = self.backend.versions(), self.backend.describe()
         if request.agreed:
             named = tuple(f"{name} {version}" for name, version in versions)
@@ -80,16 +86,48 @@ class Worker:
         return Ready(versions, device)
 
     def _prepare(self, probe: Probe) -> Prepared:
+        self.laps = Laps()
+        if probe.family == "system":
+            return self._prepare_system(probe)
         subject = subject_of(probe)
         sizes = dict(probe.sizes)
         self.stage = "agree"
         self.agreement = self._agree(subject, sizes, probe)
+        self.laps.lap("agree")
         self.stage = "compile"
         self.watches = tuple(self._watch(subject, sizes, probe, depth) for depth in depths_of(subject, sizes, probe))
+        self.laps.lap("compile")
         self.stage = "warm-up"
         for watch in self.watches:
             watch.warm_up()
-        return Prepared(median(self.watches[-1].warm) * 1e-9)
+        self.laps.lap("warm-up")
+        spent, self.laps = self.laps.seconds(), Laps()
+        return Prepared(median(self.watches[-1].warm) * 1e-9, spent)
+
+    def _prepare_system(self, probe: Probe) -> Prepared:
+        """Let a system probe build its rig, which checks its own answers; its first calls count as compiling."""
+        self.stage = "compile"
+        bench = SystemBench(self.backend, self.device_kind, probe, self._prove, self.links)
+        rig: Rig = system_modules()[probe.subject].prepare(bench, dict(probe.sizes))
+        self.rig, self.links, self.watches = rig, bench.kept, rig.watches
+        self.laps.lap("compile")
+        self.stage = "warm-up"
+        for watch in rig.watches:
+            watch.warm_up()
+        self.laps.lap("warm-up")
+        spent, self.laps = self.laps.seconds(), Laps()
+        return Prepared(sum(watch.warm[-1] for watch in rig.watches) * 1e-9, spent)
+
+    def _prove(self, probe: Probe) -> Agreement:
+        return self._agree(subject_of(probe), dict(probe.sizes), probe)
+
+    def _sample(self, request: Sample) -> Sampled:
+        self.stage = "measure"
+        before = tuple((_timed_s(watch.samples, watch.loops), sum(watch.warm) * 1e-9) for watch in self.watches)
+        sample_in_turn(self.watches, request.budget_s, request.fewest)
+        timed_s = sum(_timed_s(w.samples, w.loops) - b[0] for w, b in zip(self.watches, before, strict=True))
+        warm_s = sum(sum(w.warm) * 1e-9 - b[1] for w, b in zip(self.watches, before, strict=True))
+        return Sampled(len(self.watches[0].samples), (("warm-up", warm_s), ("samples", timed_s)))
 
     def _agree(self, subject: Subject, sizes: dict[str, Any], probe: Probe) -> Agreement:
         """Compare a subject with the reference on small sizes, once; a model as a whole if it is small, else part by part."""
@@ -131,22 +169,45 @@ class Worker:
         for watch in self.watches:
             if id(watch.program) not in kept:
                 watch.program.close()
+        counts = self.rig.counts if self.rig else ()
         self.watches, self.agreement = (), None
-        return Finished(timings, peak_resident_bytes(), error)
+        self._put_away()
+        return Finished(timings, peak_resident_bytes(), error, counts=counts)
+
+    def _put_away(self) -> None:
+        """Close the rig of a system probe, if any."""
+        rig, self.rig = self.rig, None
+        if rig is not None:
+            rig.close()
+
+
+    def given_up(self) -> StageSeconds:
+        """Drop what is prepared, and return what a preparation had cost until it failed."""
+        self.watches = ()
+        self._put_away()
+        if self.stage in ("agree", "compile", "warm-up"):
+            self.laps.lap(self.stage)
+        spent, self.laps = self.laps.seconds(), Laps()
+        return spent
+
+
+def _timed_s(samples: list[int], loops: int) -> float:
+    """Return the seconds that samples took, each being nanoseconds a call."""
+    return sum(samples) * loops * 1e-9
 
 
 def main(parent: int, read_fd: int, write_fd: int) -> None:
     """Answer requests until the pipe closes."""
     die_with_parent(parent)
     first_to_be_killed()
+    hold_to_cpus(os.environ.get(CPUS))
     worker = Worker()
     with os.fdopen(read_fd, "rb") as requests, os.fdopen(write_fd, "wb") as replies:
         for line in requests:
             try:
                 reply: Reply = worker.answer(read_request(line))
             except Exception as error:  # noqa: BLE001 - the one place: whatever a framework throws becomes data
-                worker.watches = ()
-                reply = Broken(worker.stage, one_line(f"{type(error).__name__}: {error}"))
+                reply = Broken(worker.stage, one_line(f"{type(error).__name__}: {error}"), worker.given_up())
             replies.write(write(reply))
             replies.flush()
 

@@ -10,10 +10,13 @@ from core.errors import BadInput
 from core.format import seconds
 from core.probe import Measurement, Outcome, Runtime
 from core.run import Progress
+from probes.accounting import Spent
 from probes.inventory import devices
 from probes.kernels import kernel_modules
 from probes.plan import Planned, kernel_probes
 from probes.session import Answered, Event, Stage, Started, Waiting, run_probes
+from probes.suite import system_probes
+from probes.system import system_modules
 from probes.usability import usable_by
 from services.context import context
 from services.device_history import marking_drift
@@ -43,6 +46,7 @@ class Reporter:
     ) -> None:
         self.progress = Progress("starting runtimes", total=total)
         self.outcomes: list[Outcome] = []
+        self.spent: list[Spent] = []
         self._keep, self._tell, self._clock, self._started = keep, tell, clock, clock()
         self._subject, self._budget_s = "", budget_s
 
@@ -55,6 +59,9 @@ class Reporter:
             case Started(probe):
                 self._subject = probe.label
                 self.progress = replace(self.progress, stage="preparing", current=f"{probe.label} in {probe.runtime}", place=0)
+            case Spent():
+                self.spent.append(event)
+                return
             case Waiting(device, place, words):
                 self.progress = replace(self.progress, stage=f"waiting for {device}, {words}", current="", place=place or 1)
             case Answered(outcome):
@@ -114,19 +121,22 @@ def probe(
     on_progress: Listener | None = None,
     budget_s: float = 3600.0,
 ) -> tuple[Outcome, ...]:
-    """Measure the kernels of every attached device in each runtime, and keep the outcomes.
+    """Measure kernels and system probes of every attached device in each runtime, and keep the outcomes.
 
     Raises:
-        BadInput: an unknown kernel, or a runtime that is not installed.
+        BadInput: an unknown probe, or a runtime that is not installed.
     """
     here = context()
     attached = devices()
     installed = chosen_runtimes(tuple(runtimes), known_runtimes(here.settings, attached))
     planned: list[Planned] = []
     for device in attached:
-        planned.extend(kernel_probes(usable(device, installed), device, tier, only))
+        able = usable(device, installed)
+        planned.extend(kernel_probes(able, device, tier, only))
+        planned.extend(system_probes(able, device, tier, only))
     if not planned:
-        raise BadInput(f"kernel {only!r}", f"one of {', '.join(kernel_modules())}", "choose one of these")
+        known = ", ".join((*kernel_modules(), *system_modules()))
+        raise BadInput(f"probe {only!r} for {', '.join(r.id for r in installed)}", f"one of {known}", "choose one that these run")
     reporter = Reporter(len(planned), here.store.keep_loose, on_progress or (lambda _progress, _outcome: None), budget_s)
     run_probes(planned, attached, installed, here.settings, marking_drift(here.store, reporter.hear), lambda: False, budget_s)
     return tuple(reporter.outcomes)

@@ -18,7 +18,9 @@ from probes.session import run_probes
 from probes.shapes import shape_probes
 from services import workloads
 from services.context import context
+from services.device_history import marking_drift
 from services.probing import Listener, Reporter, chosen_runtimes, usable
+from services.runtimes import known_runtimes
 
 
 def rooflines(devices: tuple[Device, ...]) -> tuple[DeviceRoof, ...]:
@@ -68,12 +70,12 @@ def probe_shapes(
     here = context()
     asked = workloads.read(workload).workload
     attached = attached_devices()
-    installed = chosen_runtimes(tuple(runtimes), here.settings)
+    installed = chosen_runtimes(tuple(runtimes), known_runtimes(here.settings, attached))
     planned: list[Planned] = []
     for device in attached:
         planned.extend(shape_probes(asked, usable(device, installed), device, tier))
     if not planned:
         raise BadInput(f"{asked.name} without matrix products", "a workload that has some", "measure its layers: ./tandem advise")
     reporter = Reporter(len(planned), here.store.keep_loose, on_progress or (lambda _progress, _outcome: None), budget_s)
-    run_probes(planned, attached, installed, here.settings, reporter.hear, lambda: False, budget_s)
+    run_probes(planned, attached, installed, here.settings, marking_drift(here.store, reporter.hear), lambda: False, budget_s)
     return tuple(reporter.outcomes)
