@@ -1,7 +1,8 @@
 """What launcher and worker say to each other: one JSON document a line, over pipes of their own.
 
 Nothing else travels there: stdout and stderr of the worker are kept apart, so that a framework that prints breaks nothing.
-The messages of one direction have no field in common, which is how the codec tells them apart.
+Each message has a required field that no other of its direction has, which is how the codec tells them apart. `spent` says where
+a worker's time went (`probes.accounting`).
 """
 
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import TypeAlias, cast
 
 from core.codec import from_json, to_json
 from core.probe import Probe, Timing
+from probes.accounting import StageSeconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class Ready:
 
     versions: tuple[tuple[str, str], ...]
     device: str
+    spent: StageSeconds = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,7 @@ class Prepared:
     """The programs run; `call_s` is a steady call of the deepest one."""
 
     call_s: float
+    spent: StageSeconds = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ class Sampled:
     """So many samples of each program are there."""
 
     samples: int
+    spent: StageSeconds = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,7 @@ class Finished:
     timings: tuple[Timing, ...]
     peak_memory_bytes: int | None
     largest_error: float | None
+    spent: StageSeconds = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,7 @@ class Broken:
 
     stage: str
     error: str
+    spent: StageSeconds = ()
 
 
 Reply: TypeAlias = Ready | Prepared | Sampled | Finished | Broken

@@ -23,6 +23,7 @@ from core.device import Device
 from core.errors import BadInput
 from core.probe import Measurement, Outcome, Probe, ProbeFailure, Runtime
 from core.settings import Settings
+from probes.accounting import Account, Spent
 from probes.contention import Bystanders, usage
 from probes.environment import worker_environment
 from probes.gates import judge
@@ -75,7 +76,7 @@ class Waiting:
     device: str
 
 
-Event: TypeAlias = Stage | Started | Answered | Waiting
+Event: TypeAlias = Stage | Started | Answered | Waiting | Spent
 
 
 @dataclass
@@ -123,6 +124,8 @@ def run_probes(
         with ExitStack() as stack:
             if not session.lease(stack):
                 return
+            session.account = Account(on_event)
+            stack.callback(session.account.close)
             stack.callback(session.close)
             session.run(list(group), time.monotonic() + budget_s)
 
@@ -142,6 +145,8 @@ class Session:
     ) -> None:
         self.device, self.benches, self.settings = device, benches, settings
         self.on_event, self.should_stop, self.limits, self.order = on_event, should_stop, limits, order
+        self.account = Account(on_event)
+        """Begins anew when the device is held: waiting for others is not this session's time."""
 
     def lease(self, stack: ExitStack) -> bool:
         """Hold the device, waiting for whoever has it; False when stopped while waiting."""
@@ -198,6 +203,7 @@ class Session:
         """Start workers and let them import at the same time; an interpreter of the user's is compared in every run."""
         agreed = str(self.settings.home / "cache" / "agreed" / self.device.uuid.replace("/", "_"))
         opened: list[Bench] = []
+        since = time.monotonic()
         for bench in benches:
             environment = worker_environment(
                 bench.runtime.id,
@@ -226,6 +232,7 @@ class Session:
                 error = reply.error if isinstance(reply, Broken) else "an unexpected reply"
                 bench.worker.close()
                 bench.worker, bench.held = None, error
+        self.account.add((("import", time.monotonic() - since),), benches[0].runtime.id if len(benches) == 1 else "")
 
     def _lost(self, bench: Bench, gone: WorkerGone) -> None:
         """Take note of a dead worker; after too many the runtime is held."""
@@ -317,6 +324,8 @@ class Session:
         except WorkerGone as gone:
             self._gone(bench, probe, gone)
             return None
+        if not isinstance(reply, Ready):
+            self.account.add(reply.spent, probe.runtime)
         if isinstance(reply, Broken):
             self._fail(probe, reply.stage, reply.error)
             return None

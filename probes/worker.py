@@ -14,6 +14,7 @@ from typing import Any
 from core.errors import one_line
 from core.probe import Probe
 from core.statistics import median
+from probes.accounting import Laps, StageSeconds
 from probes.agreed import Agreed, source_digest, surroundings
 from probes.agreement import Agreement, check, worst
 from probes.backends import backend_module
@@ -53,6 +54,7 @@ class Worker:
     agreed: Agreed = field(default_factory=lambda: Agreed(None, ()))
     frames: dict[tuple[str, str, str], Stopwatch] = field(default_factory=dict[tuple[str, str, str], Stopwatch])
     stage: str = "start"
+    laps: Laps = field(default_factory=Laps)
 
     def answer(self, request: Request) -> Reply:
         """Do what is asked and return the reply."""
@@ -62,9 +64,7 @@ class Worker:
             case Prepare():
                 return self._prepare(request.probe)
             case Sample():
-                self.stage = "measure"
-                sample_in_turn(self.watches, request.budget_s, request.fewest)
-                return Sampled(len(self.watches[0].samples))
+                return self._sample(request)
             case Finish():
                 return self._finish()
 
@@ -82,14 +82,27 @@ class Worker:
     def _prepare(self, probe: Probe) -> Prepared:
         subject = subject_of(probe)
         sizes = dict(probe.sizes)
+        self.laps = Laps()
         self.stage = "agree"
         self.agreement = self._agree(subject, sizes, probe)
+        self.laps.lap("agree")
         self.stage = "compile"
         self.watches = tuple(self._watch(subject, sizes, probe, depth) for depth in depths_of(subject, sizes, probe))
+        self.laps.lap("compile")
         self.stage = "warm-up"
         for watch in self.watches:
             watch.warm_up()
-        return Prepared(median(self.watches[-1].warm) * 1e-9)
+        self.laps.lap("warm-up")
+        spent, self.laps = self.laps.seconds(), Laps()
+        return Prepared(median(self.watches[-1].warm) * 1e-9, spent)
+
+    def _sample(self, request: Sample) -> Sampled:
+        self.stage = "measure"
+        before = tuple((_timed_s(watch.samples, watch.loops), sum(watch.warm) * 1e-9) for watch in self.watches)
+        sample_in_turn(self.watches, request.budget_s, request.fewest)
+        timed_s = sum(_timed_s(w.samples, w.loops) - b[0] for w, b in zip(self.watches, before, strict=True))
+        warm_s = sum(sum(w.warm) * 1e-9 - b[1] for w, b in zip(self.watches, before, strict=True))
+        return Sampled(len(self.watches[0].samples), (("warm-up", warm_s), ("samples", timed_s)))
 
     def _agree(self, subject: Subject, sizes: dict[str, Any], probe: Probe) -> Agreement:
         """Compare a subject with the reference on small sizes, once; a model as a whole if it is small, else part by part."""
@@ -135,6 +148,20 @@ class Worker:
         return Finished(timings, peak_resident_bytes(), error)
 
 
+    def given_up(self) -> StageSeconds:
+        """Drop what is prepared, and return what a preparation had cost until it failed."""
+        self.watches = ()
+        if self.stage in ("agree", "compile", "warm-up"):
+            self.laps.lap(self.stage)
+        spent, self.laps = self.laps.seconds(), Laps()
+        return spent
+
+
+def _timed_s(samples: list[int], loops: int) -> float:
+    """Return the seconds that samples took, each being nanoseconds a call."""
+    return sum(samples) * loops * 1e-9
+
+
 def main(parent: int, read_fd: int, write_fd: int) -> None:
     """Answer requests until the pipe closes."""
     die_with_parent(parent)
@@ -145,8 +172,7 @@ def main(parent: int, read_fd: int, write_fd: int) -> None:
             try:
                 reply: Reply = worker.answer(read_request(line))
             except Exception as error:  # noqa: BLE001 - the one place: whatever a framework throws becomes data
-                worker.watches = ()
-                reply = Broken(worker.stage, one_line(f"{type(error).__name__}: {error}"))
+                reply = Broken(worker.stage, one_line(f"{type(error).__name__}: {error}"), worker.given_up())
             replies.write(write(reply))
             replies.flush()
 

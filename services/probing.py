@@ -11,6 +11,7 @@ from core.format import seconds
 from core.probe import Measurement, Outcome, Runtime
 from core.run import Progress
 from core.settings import Settings
+from probes.accounting import Spent
 from probes.inventory import devices
 from probes.kernels import kernel_modules
 from probes.plan import Planned, kernel_probes
@@ -42,6 +43,7 @@ class Reporter:
     ) -> None:
         self.progress = Progress("starting runtimes", total=total)
         self.outcomes: list[Outcome] = []
+        self.spent: list[Spent] = []
         self._keep, self._tell, self._clock, self._started = keep, tell, clock, clock()
         self._subject, self._budget_s = "", budget_s
 
@@ -54,6 +56,9 @@ class Reporter:
             case Started(probe):
                 self._subject = probe.label
                 self.progress = replace(self.progress, stage="preparing", current=f"{probe.label} in {probe.runtime}", place=0)
+            case Spent():
+                self.spent.append(event)
+                return
             case Waiting(device):
                 self.progress = replace(self.progress, stage=f"waiting for {device}, which another run holds", place=1)
             case Answered(outcome):
