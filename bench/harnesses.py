@@ -22,12 +22,14 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
+import psutil
+
 from bench.compiled import build
-from bench.control import share_of_others, usage
+from bench.control import Usage, share_of_others, usage
 from bench.foreign.cases import CASES, MEMORY_CASES, Case
 from bench.foreign.serve import HARNESSES
 from bench.sides import ForeignSide, OwnSide, Stream, cut, environment_for, probe_of
@@ -100,15 +102,24 @@ def in_turn(count: int, own: Callable[[], None], foreign: Callable[[], None]) ->
             side()
 
 
+def seen(pids: Sequence[int]) -> Usage:
+    """Return the processor seconds used so far; those of both sides, which are not waited for yet, count as our own."""
+    told = usage()
+    times = [psutil.Process(pid).cpu_times() for pid in pids]
+    return replace(told, own_s=told.own_s + sum(one.user + one.system for one in times))
+
+
 def compute_row(one: Case, runtime: str, own: OwnSide, foreign: ForeignSide, asked: argparse.Namespace) -> Row:
     """Compare one case in one runtime with its own harness."""
     foreign.build(one)
     own.prepare(probe_of(one, runtime))
     counts, theirs = [0], list[float]()
-    before = usage()
-    in_turn(asked.pairs, lambda: counts.append(own.sample(asked.seconds)),
-            lambda: theirs.append(median(foreign.time(asked.seconds))))
-    others = share_of_others(before, usage())
+    pids = (own.worker.process.pid, foreign.process.pid)
+    before = seen(pids)
+    in_turn(
+        asked.pairs, lambda: counts.append(own.sample(asked.seconds)), lambda: theirs.append(median(foreign.time(asked.seconds)))
+    )
+    others = share_of_others(before, seen(pids))
     timings = own.finish()
     parts = [cut(timings, start, end) for start, end in pairwise(counts)]
     copies = tuple(Pair(median(copy), b) for (_, copy), b in zip(parts, theirs, strict=True))
@@ -121,15 +132,25 @@ def memory_row(one: Case, runtime: str, own: OwnSide, stream: Stream, asked: arg
     """Compare one pass over memory with STREAM, best pass with best pass."""
     own.prepare(probe_of(one, runtime))
     counts, told = [0], list[dict[str, float]]()
-    before = usage()
-    in_turn(asked.pairs, lambda: counts.append(own.sample(asked.seconds)),
-            lambda: told.append({way: stream.run(way)[one.kind]["best_s"] for way in WAYS}))
-    others = share_of_others(before, usage())
+    pids = (own.worker.process.pid,)
+    before = seen(pids)
+    in_turn(
+        asked.pairs,
+        lambda: counts.append(own.sample(asked.seconds)),
+        lambda: told.append({way: stream.run(way)[one.kind]["best_s"] for way in WAYS}),
+    )
+    others = share_of_others(before, seen(pids))
     timings = own.finish()
     best = [min(cut(timings, start, end)[0]) for start, end in pairwise(counts)]
     pairs = {way: tuple(Pair(a, b[way]) for a, b in zip(best, told, strict=True)) for way in WAYS}
-    return Row(one.name, runtime, "STREAM fresh", pairs["fresh"],
-               (("STREAM plain", pairs["plain"]), ("STREAM stream", pairs["stream"])), others)
+    return Row(
+        one.name,
+        runtime,
+        "STREAM fresh",
+        pairs["fresh"],
+        (("STREAM plain", pairs["plain"]), ("STREAM stream", pairs["stream"])),
+        others,
+    )
 
 
 def measure(asked: argparse.Namespace) -> list[Row]:
@@ -158,14 +179,18 @@ def line(row: Row) -> str:
     own, foreign = (median([getattr(pair, side) for pair in row.pairs]) for side in ("own_s", "foreign_s"))
     beside = ", ".join(f"{name} {median([pair.ratio for pair in pairs]):.3f}" for name, pairs in row.beside)
     told = "holds" if row.holds else "FALLS SHORT"
-    return (f"{row.case:18} {row.runtime:12} {row.harness:13} {own * 1e3:9.3f} {foreign * 1e3:9.3f} {row.ratio:7.3f} "
-            f"{row.spread:7.3f} {row.uncertainty:6.3f} {row.others:7.1%}  {told:11}  {beside}")
+    return (
+        f"{row.case:18} {row.runtime:12} {row.harness:13} {own * 1e3:9.3f} {foreign * 1e3:9.3f} {row.ratio:7.3f} "
+        f"{row.spread:7.3f} {row.uncertainty:6.3f} {row.others:7.1%}  {told:11}  {beside}"
+    )
 
 
 def table(rows: Sequence[Row], *, show_pairs: bool) -> list[str]:
     """Return the table as lines, with every pair below its row when asked."""
-    lines = [f"{'case':18} {'runtime':12} {'harness':13} {'Tandem ms':>9} {'theirs ms':>9} {'ratio':>7} {'IQR':>7} {'+/-':>6} "
-             f"{'others':>7}  {'':11}  beside (ratio)"]
+    lines = [
+        f"{'case':18} {'runtime':12} {'harness':13} {'Tandem ms':>9} {'theirs ms':>9} {'ratio':>7} {'IQR':>7} {'+/-':>6} "
+        f"{'others':>7}  {'':11}  beside (ratio)"
+    ]
     for row in rows:
         lines.append(line(row))
         if show_pairs:
@@ -179,9 +204,11 @@ def verdict_line(rows: Sequence[Row]) -> str:
         return "FALLS SHORT: nothing was compared"
     worst = max(rows, key=lambda row: abs(row.ratio - 1))
     short = [f"{row.case} in {row.runtime} {row.ratio:.3f}" for row in rows if not row.holds]
-    figures = (f"{len(rows) - len(short)} of {len(rows)} rows within {BOUND:.0%} of the field's own harness, median of "
-               f"{min(len(row.pairs) for row in rows)} pairs; furthest {worst.case} in {worst.runtime}, ratio {worst.ratio:.3f}; "
-               f"others used at most {max(row.others for row in rows):.0%} of the machine")
+    figures = (
+        f"{len(rows) - len(short)} of {len(rows)} rows within {BOUND:.0%} of the field's own harness, median of "
+        f"{min(len(row.pairs) for row in rows)} pairs; furthest {worst.case} in {worst.runtime}, ratio {worst.ratio:.3f}; "
+        f"others used at most {max(row.others for row in rows):.0%} of the machine"
+    )
     return f"FALLS SHORT: {figures}; {', '.join(short)}" if short else f"HOLDS: {figures}"
 
 

@@ -31,14 +31,34 @@ def probe_of(one: Case, runtime: str) -> Probe:
             subject, family, sizes = f"memory_{'triad' if one.kind == 'triad' else 'copy'}", "kernel", {"bytes": one.side}
         case "dense":
             subject, family = "dense_tower", "block"
-            sizes = {"batch": one.batch, "widths": (one.side, one.side), "activation": "relu", "last_activation": "relu",
-                     "first": int(one.first)}
+            sizes = {
+                "batch": one.batch,
+                "widths": (one.side, one.side),
+                "activation": "relu",
+                "last_activation": "relu",
+                "first": int(one.first),
+            }
         case _:
             subject, family = "transformer_layer", "block"
             heads = one.side // HEAD_WIDTH
-            sizes = {"batch": one.batch, "length": one.length, "width": one.side, "heads": heads, "kv_heads": heads,
-                     "head_width": HEAD_WIDTH, "hidden": 4 * one.side, "gated": 0, "activation": "gelu_tanh", "norm": "layer",
-                     "norm_first": 1, "bias": 1, "causal": 1, "rotary": 0, "cache": 0, "fused_qkv": 1}
+            sizes = {
+                "batch": one.batch,
+                "length": one.length,
+                "width": one.side,
+                "heads": heads,
+                "kv_heads": heads,
+                "head_width": HEAD_WIDTH,
+                "hidden": 4 * one.side,
+                "gated": 0,
+                "activation": "gelu_tanh",
+                "norm": "layer",
+                "norm_first": 1,
+                "bias": 1,
+                "causal": 1,
+                "rotary": 0,
+                "cache": 0,
+                "fused_qkv": 1,
+            }
     mode, optimizer = ("train", "adamw") if one.train else ("forward", "none")
     return Probe(subject, family, tuple(sorted(sizes.items())), "fp32", runtime, "cpu:0", mode, optimizer)
 
@@ -94,8 +114,12 @@ class ForeignSide:
 
     def __init__(self, runtime: str, environment: Mapping[str, str]) -> None:
         self.process = subprocess.Popen(
-            (sys.executable, "-m", "bench.foreign.serve", runtime), cwd=REPOSITORY, env=dict(environment), text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            (sys.executable, "-m", "bench.foreign.serve", runtime),
+            cwd=REPOSITORY,
+            env=dict(environment),
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         self.about = self._hear()
 
@@ -125,7 +149,8 @@ class ForeignSide:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
-            raise WorkerError(f"got no answer from the foreign harness (exit {self.process.wait()}); expected one; see stderr")
+            ended = self.process.wait()
+            raise WorkerError(f"got no answer from the foreign harness (exit {ended}); expected one; see stderr")
         return json.loads(line)
 
 
@@ -140,7 +165,7 @@ class Stream:
         command = (str(self.program), str(self.elements), str(self.passes), way)
         done = subprocess.run(command, env=dict(self.environment), capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise WorkerError(f"got exit {done.returncode} from stream {way}: {done.stderr.strip()}; expected right answers; see it")
+            raise WorkerError(f"got exit {done.returncode} from stream {way}: {done.stderr.strip()}; expected right answers")
         return json.loads(done.stdout)
 
 
