@@ -1,17 +1,18 @@
 """Random kills, hangs, full disks, signals and clock jumps during probing: what is lost, left over or harmed?
 
 Each drill starts one small run as a page does, by a supervisor process that looks at it and tells each outcome that it was
-shown; at a random moment one fault strikes its worker, its run process, its supervisor or its disk. The home lies on a small file
-system in memory where root may mount one; without, a full disk is only drilled by a limit on the size of files (RLIMIT_FSIZE), and
-the table says so. The wall clock jumps by a preloaded library that is compiled here (`bench/native/clock_jump.c`); monotonic clocks
-go on.
+shown; at a random moment one fault strikes its worker, its run process, its supervisor or its disk. The home lies on a small
+file system in memory where root may mount one; without, a full disk is only drilled by a limit on the size of files
+(RLIMIT_FSIZE), and the table says so. The wall clock jumps by a preloaded library that is compiled here
+(`bench/native/clock_jump.c`); monotonic clocks go on.
 
 Bounds, all of which must hold for exit 0, after every drill: each outcome that was told is kept; the run is over and marked as
 what it is (a `done` one has answered everything that it planned, any other says why in one line); no process that carries the
-run lives, none is left unwaited for; the device's lease can be had; SQLite finds its database intact; times are positive. A fault
-that could not strike, since the run was over before, is counted apart and must be less than half of its kind.
+run lives, none is left unwaited for; the device's lease can be had; SQLite finds its database intact; times are positive. A
+fault that could not strike, since the run was over before, is counted apart and must be less than half of its kind.
 
-Run: `python -m bench.drill [--json] [--count N] [--seed N] [--only FAULT] [--runtime ID]`. 200 take about half an hour on two cores.
+Run: `python -m bench.drill [--json] [--count N] [--seed N] [--only FAULT] [--runtime ID]`. 200 take about half an hour on two
+cores.
 """
 
 import argparse

@@ -1,17 +1,16 @@
 """Tandem's quick tier on a real NVIDIA GPU, beside what others published for the same accelerator.
 
 One prepared script for a machine that is lent for minutes: it installs nothing. It takes jax and torch from this environment,
-or from those that `TANDEM_PYTHON_JAX` and `TANDEM_PYTHON_TORCH_EAGER` name, measures the kernels of the quick tier on `gpu:0` in a
-real session, and besides the shapes that published figures are known for. Every outcome with its raw samples goes to a file, to
-be kept under `tests/device/recorded/` and judged again by a test.
+or from those that `TANDEM_PYTHON_JAX` and `TANDEM_PYTHON_TORCH_EAGER` name, measures the kernels of the quick tier on `gpu:0`
+in a real session, and besides the shapes that published figures are known for. Every outcome with its raw samples goes to a
+file, to be kept under `tests/device/recorded/` and judged again by a test.
 
 Bounds, all of which must hold for exit 0: every figure that was measured is within 10 % of the published one
-(`bench/published.py`); the bf16 product and the copy were measured; every probe was answered and none is quarantined; it all took
-under 10 minutes.
-Without an NVIDIA GPU it ends with one line and exit 2.
+(`bench/published.py`); the bf16 product and the copy were measured; every probe was answered and none is quarantined; it all
+took under 10 minutes. Without an NVIDIA GPU it ends with one line and exit 2.
 
-Run: `python -m bench.gpu_check [--json] [--output FILE] [--runtime ID ...] [--only KERNEL] [--budget-s N] [--replay FILE]`. `--cpu`
-records the processor in the same format, for tests of the format: nothing is published for it, so it never holds.
+Run: `python -m bench.gpu_check [--json] [--output FILE] [--runtime ID ...] [--only KERNEL] [--budget-s N] [--replay FILE]`.
+`--cpu` records the processor in the same format, for tests of the format: nothing is published for it, so it never holds.
 """
 
 import argparse

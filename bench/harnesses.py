@@ -187,10 +187,8 @@ def line(row: Row) -> str:
 
 def table(rows: Sequence[Row], *, show_pairs: bool) -> list[str]:
     """Return the table as lines, with every pair below its row when asked."""
-    lines = [
-        f"{'case':18} {'runtime':12} {'harness':13} {'Tandem ms':>9} {'theirs ms':>9} {'ratio':>7} {'IQR':>7} {'+/-':>6} "
-        f"{'others':>7}  {'':11}  beside (ratio)"
-    ]
+    heads = f"{'case':18} {'runtime':12} {'harness':13} {'Tandem ms':>9} {'theirs ms':>9} {'ratio':>7} {'IQR':>7} {'+/-':>6}"
+    lines = [f"{heads} {'others':>7}  {'':11}  beside (ratio)"]
     for row in rows:
         lines.append(line(row))
         if show_pairs:

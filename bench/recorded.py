@@ -1,4 +1,4 @@
-"""The outcome file of `bench.gpu_check`: raw samples with the device they are from; what they come to is judged anew each time."""
+"""The outcome file of `bench.gpu_check`: raw samples with their device; what they come to is judged anew each time."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,8 @@ from core.probe import Measurement, Outcome, ProbeFailure
 from probes.gates import judge
 
 SCHEMA = 1
+LARGE = (2048, 4096, 8192, 16384)
+"""Sides of products that should come near the peak, as a plan marks them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,9 @@ def failed_gates(value: Recorded) -> list[str]:
     for outcome in value.outcomes:
         if isinstance(outcome, ProbeFailure) or outcome.method == "direct":
             continue
-        large = outcome.probe.subject == "matmul_chain" and dict(outcome.probe.sizes).get("n", 0) >= 2048  # type: ignore[operator]
+        large = outcome.probe.subject == "matmul_chain" and any(
+            key == "n" and value in LARGE for key, value in outcome.probe.sizes
+        )
         peak = peaks.get(outcome.probe.dtype)
         again = judge(outcome.timings, outcome.flop, outcome.traffic_bytes, peak, None, large)
         if outcome.trusted and not again.trusted:

@@ -136,8 +136,9 @@ def table(found: Sequence[Point]) -> list[str]:
     lines = [f"{'point':44} {'runtime':12} {'ms':>9} {'spread':>7} {'minima':>7} {'within':>7} {'doubts':>6}"]
     for point in sorted(found, key=lambda p: -p.middle_s):
         told = ("holds" if point.spread <= BOUND else "flagged" if point.flagged else "FALLS SHORT") if point.judged else ""
+        named = f"{point.name[:44]:44} {point.runtime:12}"
         lines.append(
-            f"{point.name[:44]:44} {point.runtime:12} {point.middle_s * 1e3:9.3f} {point.spread:7.1%} {point.spread_of_minima:7.1%} "
+            f"{named} {point.middle_s * 1e3:9.3f} {point.spread:7.1%} {point.spread_of_minima:7.1%} "
             f"{max(point.within):7.1%} {sum(point.doubted):3} of {len(point.doubted)}  {told}"
         )
     return lines

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ DOCUMENT = {
 
 
 @contextmanager
-def small_disk(folder: Path) -> Iterator[bool]:
+def small_disk(folder: Path) -> Generator[bool]:
     """Mount a small file system in memory on a folder while root may; yields whether it did."""
     folder.mkdir(parents=True, exist_ok=True)
     mount = ("mount", "-t", "tmpfs", "-o", f"size={SPACE},mode=0700", "tandem-drill", str(folder))
@@ -227,7 +227,7 @@ def left_over(stage: Stage) -> list[str]:
 
 
 def zombies(seen: dict[int, float]) -> list[tuple[int, int]]:
-    """Return (process, parent) of those that ended and were not waited for by a parent that lives; our own are waited for here."""
+    """Return (process, parent) of those that ended and were not waited for by their parent; our own are waited for here."""
     found: list[tuple[int, int]] = []
     for pid, born in seen.items():
         with suppress(psutil.Error, ChildProcessError):

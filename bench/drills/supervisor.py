@@ -11,7 +11,7 @@ import time
 
 from core.errors import StoreError
 from core.probe import Outcome
-from core.run import RunOptions
+from core.run import FINAL_STATES, RunOptions
 from services import runs
 
 LOOK_S = 0.15
@@ -26,22 +26,23 @@ def main() -> None:
     run_id = runs.start(asked["document"], options, "drill")
     _tell({"run": run_id})
     told: set[tuple[str, str, str]] = set()
-    over = False
-    while not over:
-        try:
-            watch = runs.watch(run_id, 100)
-        except StoreError as error:
-            _tell({"error": str(error)})
-            time.sleep(LOOK_S)
-            continue
-        for outcome in watch.recent:
-            if (key := key_of(outcome)) not in told:
-                told.add(key)
-                _tell({"outcome": key})
-        over = watch.over
-        if not over:
-            time.sleep(LOOK_S)
-    _tell({"state": watch.state})
+    while (state := _look(run_id, told)) not in FINAL_STATES:
+        time.sleep(LOOK_S)
+    _tell({"state": state})
+
+
+def _look(run_id: str, told: set[tuple[str, str, str]]) -> str:
+    """Look once, tell each outcome that is new, and return the state; empty when the database cannot be read now."""
+    try:
+        watch = runs.watch(run_id, 100)
+    except StoreError as error:
+        _tell({"error": str(error)})
+        return ""
+    for key in map(key_of, watch.recent):
+        if key not in told:
+            told.add(key)
+            _tell({"outcome": key})
+    return watch.state
 
 
 def key_of(outcome: Outcome) -> tuple[str, str, str]:

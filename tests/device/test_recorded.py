@@ -1,7 +1,7 @@
 """Every recorded outcome file still parses, still passes the gates, and is judged as it was on the day it was recorded.
 
-A file of a GPU is recorded by `python -m bench.gpu_check --output tests/device/recorded/NAME.json` where one is attached. `cpu.json`
-is of a processor, in the same format: it keeps this test honest where no GPU was at hand.
+A file of a GPU is recorded by `python -m bench.gpu_check --output tests/device/recorded/NAME.json` where one is attached.
+`cpu.json` is of a processor, in the same format: it keeps this test honest where no GPU was at hand.
 """
 
 from dataclasses import replace

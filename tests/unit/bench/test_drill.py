@@ -52,7 +52,7 @@ def test_one_finding_or_a_fault_that_never_strikes_falls_short() -> None:
 def test_a_lease_that_is_held_is_found_and_a_free_one_is_not(tmp_path: Path) -> None:
     lock = tmp_path / "cpu-1.lock"
     with FileLock(lock):
-        code = "import sys; from pathlib import Path; from bench.drills.scene import held_leases; print(held_leases(Path(sys.argv[1])))"
+        code = "import sys, pathlib; from bench.drills import scene; print(scene.held_leases(pathlib.Path(sys.argv[1])))"
         done = subprocess.run((sys.executable, "-c", code, str(tmp_path)), capture_output=True, text=True, check=True)
         assert "lease left: cpu-1.lock" in done.stdout
     assert held_leases(tmp_path) == []
