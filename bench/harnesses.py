@@ -113,19 +113,22 @@ def compute_row(one: Case, runtime: str, own: OwnSide, foreign: ForeignSide, ask
     """Compare one case in one runtime with its own harness."""
     foreign.build(one)
     own.prepare(probe_of(one, runtime))
-    counts, theirs = [0], list[float]()
+    counts, theirs = [0], list[list[float]]()
     pids = (own.worker.process.pid, foreign.process.pid)
     before = seen(pids)
     in_turn(
-        asked.pairs, lambda: counts.append(own.sample(asked.seconds)), lambda: theirs.append(median(foreign.time(asked.seconds)))
+        asked.pairs,
+        lambda: counts.append(own.sample(asked.seconds)),
+        lambda: theirs.append(foreign.time(asked.seconds)),
     )
     others = share_of_others(before, seen(pids))
     timings = own.finish()
     parts = [cut(timings, start, end) for start, end in pairwise(counts)]
-    copies = tuple(Pair(median(copy), b) for (_, copy), b in zip(parts, theirs, strict=True))
-    calls = tuple(Pair(median(call), b) for (call, _), b in zip(parts, theirs, strict=True))
+    copies = tuple(Pair(median(copy), median(b)) for (_, copy), b in zip(parts, theirs, strict=True))
+    calls = tuple(Pair(median(call), median(b)) for (call, _), b in zip(parts, theirs, strict=True))
+    least = tuple(Pair(min(call), min(b)) for (call, _), b in zip(parts, theirs, strict=True))
     name = "Timer" if runtime.startswith("torch") else "loop"
-    return Row(one.name, runtime, name, copies, (("call", calls),), others)
+    return Row(one.name, runtime, name, copies, (("call", calls), ("least call", least)), others)
 
 
 def memory_row(one: Case, runtime: str, own: OwnSide, stream: Stream, asked: argparse.Namespace) -> Row:

@@ -24,7 +24,7 @@ MAKE = (
 
 
 def _result(fault: str, *findings: str, struck: bool = True) -> Result:
-    return Result(fault, 1.0, struck, "done", 3, 4, 5.0, findings)
+    return Result(fault, 1.0, struck, "done", 3, 4, 4.0, 5.0, findings)
 
 
 def test_every_fault_has_a_target_and_ends_in_a_final_state() -> None:
@@ -43,7 +43,7 @@ def test_equal_seeds_give_equal_drills_and_every_fault_is_drilled() -> None:
 def test_one_finding_or_a_fault_that_never_strikes_falls_short() -> None:
     assert verdict([_result("run: KILL")], 60.0)[0]
     assert not verdict([_result("run: KILL", "zombie: 1 of parent 2")], 60.0)[0]
-    held, said = verdict([_result("run: KILL", struck=False)], 60.0)
+    held, said = verdict([_result("run: KILL", struck=False)] * 4, 60.0)
     assert not held
     assert said.endswith("struck too seldom: run: KILL")
     assert not verdict([], 0.0)[0]
