@@ -292,6 +292,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; exit 0 when every bound holds, 1 when one does not, 2 for bad input."""
     asked = _parse(arguments)
     start = time.monotonic()
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(143))  # so that what was mounted is unmounted
     try:
         results, notes = drill_all(asked)
     except TandemError as error:
