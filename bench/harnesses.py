@@ -21,9 +21,9 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 import psutil
@@ -34,13 +34,16 @@ from bench.foreign.cases import CASES, MEMORY_CASES, Case
 from bench.foreign.serve import HARNESSES
 from bench.sides import ForeignSide, OwnSide, Stream, cut, environment_for, probe_of
 from bench.truth import lease
-from core.errors import TandemError
+from core.errors import BadInput, TandemError
 from core.statistics import iqr, median
+from probes.inventory import cpu
 
 BOUND = 0.03
 STREAM_PASSES = 6
 WAYS = ("fresh", "plain", "stream")
 FEWEST_PAIRS = 5
+CACHES = 4
+"""Least length of a vector in STREAM's rules, in last-level caches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,7 @@ def memory_row(one: Case, runtime: str, own: OwnSide, stream: Stream, asked: arg
     in_turn(
         asked.pairs,
         lambda: counts.append(own.sample(asked.seconds)),
-        lambda: told.append({way: stream.run(way)[one.kind]["best_s"] for way in WAYS}),
+        lambda: told.append({way: stream.run(way, one.kind)[one.kind]["best_s"] for way in WAYS}),
     )
     others = share_of_others(before, seen(pids))
     timings = own.finish()
@@ -161,20 +164,31 @@ def measure(asked: argparse.Namespace) -> list[Row]:
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="tandem-stream-") as folder, lease():
         program = build("stream.c", Path(folder), "-march=native", "-fopenmp")
-        for runtime in asked.runtime:
-            environment = environment_for(runtime)
-            with OwnSide(runtime, environment) as own, ForeignSide(runtime, environment) as foreign:
-                for one in CASES:
-                    if not asked.only or one.name in asked.only:
-                        rows.append(compute_row(one, runtime, own, foreign, asked))
-                        _say(line(rows[-1]))
-            with OwnSide(runtime, environment) as own:
-                for one in MEMORY_CASES:
-                    if not asked.only or one.name in asked.only:
-                        stream = Stream(program, one.side // 4, STREAM_PASSES, environment)
-                        rows.append(memory_row(one, runtime, own, stream, asked))
-                        _say(line(rows[-1]))
+        for row in chain.from_iterable(rows_of(runtime, program, asked) for runtime in asked.runtime):
+            rows.append(row)
+            _say(line(row))
     return rows
+
+
+def rows_of(runtime: str, stream: Path, asked: argparse.Namespace) -> Iterator[Row]:
+    """Yield the rows of one runtime: one worker and one foreign process for all products and layers, then memory.
+
+    Raises:
+        BadInput: the vectors are too small for the last-level cache of this machine.
+    """
+    environment = environment_for(runtime)
+    computing = [one for one in CASES if not asked.only or one.name in asked.only]
+    moving = [one for one in MEMORY_CASES if not asked.only or one.name in asked.only]
+    if computing:
+        with OwnSide(runtime, environment) as own, ForeignSide(runtime, environment) as foreign:
+            yield from (compute_row(one, runtime, own, foreign, asked) for one in computing)
+    cache = cpu().cache_bytes or 0
+    if moving and moving[0].side < CACHES * cache:
+        raise BadInput(f"vectors of {moving[0].side} bytes", f"{CACHES} x the last-level cache of {cache}", "raise VECTOR_BYTES")
+    if moving:
+        with OwnSide(runtime, environment) as own:
+            for one in moving:
+                yield memory_row(one, runtime, own, Stream(stream, one.side // 4, STREAM_PASSES, environment), asked)
 
 
 def line(row: Row) -> str:

@@ -160,9 +160,9 @@ class Stream:
     def __init__(self, program: Path, elements: int, passes: int, environment: Mapping[str, str]) -> None:
         self.program, self.elements, self.passes, self.environment = program, elements, passes, environment
 
-    def run(self, way: str) -> dict[str, Any]:
-        """Return what it told of one way to store: `plain`, `stream` or `fresh`."""
-        command = (str(self.program), str(self.elements), str(self.passes), way)
+    def run(self, way: str, kernel: str) -> dict[str, Any]:
+        """Return what it told of one kernel in one way to store: `plain`, `stream` or `fresh`."""
+        command = (str(self.program), str(self.elements), str(self.passes), way, kernel)
         done = subprocess.run(command, env=dict(self.environment), capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise WorkerError(f"got exit {done.returncode} from stream {way}: {done.stderr.strip()}; expected right answers")

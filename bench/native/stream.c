@@ -10,7 +10,8 @@
  *   fresh   ordinary stores into a result that is allocated for each pass and freed after it, as a framework's new tensor is:
  *           the kernel has to give and clear its pages within the pass.
  *
- * Arguments: ELEMENTS PASSES plain|stream|fresh. Output: one line of JSON. Exit 1 when an answer is wrong.
+ * Arguments: ELEMENTS PASSES plain|stream|fresh [copy|scale|add|triad], all four without the last. Output: one line of JSON.
+ * Exit 1 when an answer is wrong.
  */
 #include <math.h>
 #include <stdio.h>
@@ -112,8 +113,8 @@ static int wrong(int kernel, const float *r, float s) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 4) {
-        fprintf(stderr, "got %d arguments; expected ELEMENTS PASSES plain|stream|fresh\n", argc - 1);
+    if (argc != 4 && argc != 5) {
+        fprintf(stderr, "got %d arguments; expected ELEMENTS PASSES plain|stream|fresh [KERNEL]\n", argc - 1);
         return 2;
     }
     count = atol(argv[1]) / 64 * 64;
@@ -140,6 +141,7 @@ int main(int argc, char **argv) {
     double *seconds = malloc(sizeof(double) * passes);
     printf("{\"threads\": %d, \"elements\": %ld", threads, count);
     for (int kernel = 0; kernel < KERNELS; kernel++) {
+        if (argc == 5 && strcmp(argv[4], names[kernel])) continue;
         for (int pass = 0; pass < passes; pass++) {
             double start = now();
             float *target = fresh ? taken() : r;
