@@ -1,15 +1,16 @@
 """Random kills, hangs, full disks, signals and clock jumps during probing: what is lost, left over or harmed?
 
 Each drill starts one small run as a page does, by a supervisor process that looks at it and tells each outcome that it was
-shown; at a random moment one fault strikes its worker, its run process, its supervisor or its disk. The home lies on a small
-file system in memory where root may mount one; without, a full disk is only drilled by a limit on the size of files
-(RLIMIT_FSIZE), and the table says so. The wall clock jumps by a preloaded library that is compiled here
-(`bench/native/clock_jump.c`); monotonic clocks go on.
+shown; at a random moment, in half of the drills after a first outcome was told, one fault strikes its worker, its run process,
+its supervisor or its disk. The home lies on a small file system in memory where root may mount one; without, a full disk is
+only drilled by a limit on the size of files (RLIMIT_FSIZE), and the table says so. The wall clock jumps by a preloaded library
+that is compiled here (`bench/native/clock_jump.c`); monotonic clocks go on.
 
 Bounds, all of which must hold for exit 0, after every drill: each outcome that was told is kept; the run is over and marked as
 what it is (a `done` one has answered everything that it planned, any other says why in one line); no process that carries the
 run lives, none is left unwaited for; the device's lease can be had; SQLite finds its database intact; times are positive. A
-fault that could not strike, since the run was over before, is counted apart: of four or more drills of it, half must have struck.
+fault that could not strike, since the run was over before, is counted apart: of four or more drills of it, half must have
+struck.
 
 Run: `python -m bench.drill [--json] [--count N] [--seed N] [--only FAULT] [--runtime ID]`. 200 take about half an hour on two
 cores.
@@ -45,6 +46,7 @@ LOOKS_WITHOUT = 20
 SMALL_FILE_BYTES = 4096
 SHARE_STRUCK = 0.9
 """Faults strike within this share of how long undisturbed runs took so far, in the middle."""
+AFTER_SHARE = 1 / 3
 FEW = 4
 """So many drills of a fault at least, before it counts as one that strikes too seldom."""
 
@@ -84,8 +86,10 @@ def carry_out(scene: Scene, drill: Drill, usual_s: float, asked: argparse.Namesp
         stage.end()
         return Result(drill.fault.name, 0.0, False, "", 0, 0, 0.0, time.monotonic() - start, ("the run was never acknowledged",))
     acknowledged = time.monotonic()
-    moment_s = drill.moment * usual_s
-    _wait(scene, stage, moment_s)
+    if drill.after_first:
+        _wait(scene, stage, OVER_S, until_told=True)
+    _wait(scene, stage, drill.moment * usual_s * (AFTER_SHARE if drill.after_first else 1.0))
+    moment_s = time.monotonic() - acknowledged
     struck, undo = strike(scene, stage, drill)
     try:
         ended = _until_over(scene, stage, cancel=drill.fault.action == "hang" and struck)
@@ -121,9 +125,9 @@ def _over(scene: Scene, stage: Stage) -> bool:
         return False  # the disk is full at this moment
 
 
-def _wait(scene: Scene, stage: Stage, seconds: float) -> None:
+def _wait(scene: Scene, stage: Stage, seconds: float, *, until_told: bool = False) -> None:
     end = time.monotonic() + seconds
-    while time.monotonic() < end and not _over(scene, stage):
+    while time.monotonic() < end and not (until_told and stage.told) and not _over(scene, stage):
         stage.processes()
         time.sleep(0.05)
 
