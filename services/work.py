@@ -1,16 +1,18 @@
 """What a run does, in its own process or in the foreground: look, probe, advise, and leave nothing unsaid in the database."""
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
 
 from core.advice import Recommendation
 from core.device import Device
-from core.errors import TandemError, one_line
+from core.errors import StoreError, TandemError, one_line
 from core.probe import Measurement, Outcome, Runtime
 from core.run import Progress, Run
+from db import Store
 from probes.inventory import devices
 from probes.plan import Planned, block_probes
 from probes.session import run_probes
@@ -21,6 +23,9 @@ from services.probing import Listener, Reporter, chosen_runtimes, usable
 from services.roof import carried_over, roof_probes
 from services.runtimes import known_runtimes
 from services.supervision import RUN_VARIABLE, Heart, become_subreaper
+
+ROOM_TRIES, ROOM_S = 10, 1.0
+"""How often, and after how many seconds, the reason of a failure is written again when the disk has no room for it."""
 
 SETTLED_REGRET = 0.02
 """Probing until settled stops when choosing the best is expected to cost less than this."""
@@ -49,7 +54,7 @@ def work(run_id: str, on_progress: Listener | None = None) -> None:
         try:
             recommendation = state.measure_and_advise()
         except TandemError as error:
-            here.store.finish(run_id, "failed", None, str(error))
+            say_failed(here.store, run_id, str(error))
             raise
         except KeyboardInterrupt:
             here.store.finish(run_id, "cancelled", None, f"stopped from the keyboard; kept {len(state.outcomes)} outcomes")
@@ -62,6 +67,26 @@ def work(run_id: str, on_progress: Listener | None = None) -> None:
         cancelled = heart.cancelled()
         kept = f"cancelled; kept {state.progress.done} of {state.progress.total} probes" if cancelled else ""
         here.store.finish(run_id, "cancelled" if cancelled else "done", recommendation, kept)
+
+
+def say_failed(store: Store, run_id: str, reason: str, pause: Callable[[float], None] = time.sleep) -> bool:
+    """Keep why a run failed. A disk that is full, which may be the very reason, gets some seconds to have room again.
+
+    Args:
+        store: where the run is kept.
+        run_id: the run.
+        reason: one line.
+        pause: waits so many seconds.
+
+    Returns:
+        Whether it was kept; if not, the sweep has the last word.
+    """
+    for _ in range(ROOM_TRIES):
+        try:
+            return store.finish(run_id, "failed", None, reason)
+        except StoreError:
+            pause(ROOM_S)
+    return False
 
 
 class _State:

@@ -1,0 +1,269 @@
+"""Tandem's times against the field's own harnesses, in one interleaved run on this machine.
+
+PyTorch is timed by `torch.utils.benchmark.Timer`, JAX by a hand-written `block_until_ready` loop, memory by STREAM, compiled here
+from `bench/native/stream.c`. Tandem's side is its real worker, asked over its pipe as a session asks it. Each foreign harness
+runs hand-written code in a process of its own, with the worker's environment and thus its threads. Both stay up; only one works
+at a time; the order is A B, B A, A B, so that a drift of the machine falls on both.
+
+A pair compares what a person would compare: the time that Tandem tells for one copy of a subject (`copy`, the slope over depth)
+and the raw time of its shallowest program (`call`) with one call of the foreign harness. For memory it is the best pass of each
+(STREAM's rule) with the best pass of STREAM that moves the same bytes in the same way: a framework allocates its result, so its
+like is `fresh`; `plain` and `stream` are told beside it.
+
+Bounds, all of which must hold for exit 0: for every row the median of the pairs' ratios (Tandem over foreign) of the told time
+is within 3 % of 1.
+
+Run: `python -m bench.harnesses [--json] [--runtime ID ...] [--only CASE ...] [--pairs N] [--seconds S] [--show-pairs]`. The
+machine must be quiet: what others used of it is told.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain, pairwise
+from pathlib import Path
+
+import psutil
+
+from bench.compiled import build
+from bench.control import Usage, share_of_others, usage
+from bench.foreign.cases import CASES, MEMORY_CASES, Case
+from bench.foreign.serve import HARNESSES
+from bench.sides import ForeignSide, OwnSide, Stream, cut, environment_for, probe_of
+from bench.truth import lease
+from core.errors import BadInput, TandemError
+from core.statistics import iqr, median
+from probes.inventory import cpu
+
+BOUND = 0.03
+STREAM_PASSES = 6
+WAYS = ("fresh", "plain", "stream")
+FEWEST_PAIRS = 5
+CACHES = 4
+"""Least length of a vector in STREAM's rules, in last-level caches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Both sides within a second or two: seconds that Tandem tells, seconds of the foreign harness."""
+
+    own_s: float
+    foreign_s: float
+
+    @property
+    def ratio(self) -> float:
+        """Tandem over the foreign harness."""
+        return self.own_s / self.foreign_s
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """All pairs of one case.
+
+    Args:
+        case, runtime, harness: what was timed by whom.
+        pairs: of the time that Tandem tells.
+        beside: (name, pairs) of what is told and not judged.
+        others: share of the machine that others used meanwhile.
+    """
+
+    case: str
+    runtime: str
+    harness: str
+    pairs: tuple[Pair, ...]
+    beside: tuple[tuple[str, tuple[Pair, ...]], ...]
+    others: float
+
+    @property
+    def ratio(self) -> float:
+        """Median of the pairs' ratios."""
+        return median([pair.ratio for pair in self.pairs])
+
+    @property
+    def spread(self) -> float:
+        """Interquartile range of the pairs' ratios."""
+        return iqr([pair.ratio for pair in self.pairs])
+
+    @property
+    def uncertainty(self) -> float:
+        """Standard error of the median ratio, normal theory: 1.2533 sigma / sqrt(n) with sigma = IQR / 1.349."""
+        return 1.2533 * self.spread / 1.349 / len(self.pairs) ** 0.5
+
+    @property
+    def holds(self) -> bool:
+        """Whether the median ratio is within the bound."""
+        return abs(self.ratio - 1) <= BOUND
+
+
+def in_turn(count: int, own: Callable[[], None], foreign: Callable[[], None]) -> None:
+    """Call both sides `count` times each, in the order A B B A A B."""
+    for index in range(count):
+        for side in (own, foreign) if index % 2 == 0 else (foreign, own):
+            side()
+
+
+def seen(pids: Sequence[int]) -> Usage:
+    """Return the processor seconds used so far; those of both sides, which are not waited for yet, count as our own."""
+    told = usage()
+    times = [psutil.Process(pid).cpu_times() for pid in pids]
+    return replace(told, own_s=told.own_s + sum(one.user + one.system for one in times))
+
+
+def compute_row(one: Case, runtime: str, own: OwnSide, foreign: ForeignSide, asked: argparse.Namespace) -> Row:
+    """Compare one case in one runtime with its own harness."""
+    foreign.build(one)
+    own.prepare(probe_of(one, runtime))
+    counts, theirs = [0], list[list[float]]()
+    pids = (own.worker.process.pid, foreign.process.pid)
+    before = seen(pids)
+    in_turn(
+        asked.pairs,
+        lambda: counts.append(own.sample(asked.seconds)),
+        lambda: theirs.append(foreign.time(asked.seconds)),
+    )
+    others = share_of_others(before, seen(pids))
+    timings = own.finish()
+    parts = [cut(timings, start, end) for start, end in pairwise(counts)]
+    copies = tuple(Pair(median(copy), median(b)) for (_, copy), b in zip(parts, theirs, strict=True))
+    calls = tuple(Pair(median(call), median(b)) for (call, _), b in zip(parts, theirs, strict=True))
+    least = tuple(Pair(min(call), min(b)) for (call, _), b in zip(parts, theirs, strict=True))
+    name = "Timer" if runtime.startswith("torch") else "loop"
+    return Row(one.name, runtime, name, copies, (("call", calls), ("least call", least)), others)
+
+
+def memory_row(one: Case, runtime: str, own: OwnSide, stream: Stream, asked: argparse.Namespace) -> Row:
+    """Compare one pass over memory with STREAM, best pass with best pass."""
+    own.prepare(probe_of(one, runtime))
+    counts, told = [0], list[dict[str, float]]()
+    pids = (own.worker.process.pid,)
+    before = seen(pids)
+    in_turn(
+        asked.pairs,
+        lambda: counts.append(own.sample(asked.seconds)),
+        lambda: told.append({way: stream.run(way, one.kind)[one.kind]["best_s"] for way in WAYS}),
+    )
+    others = share_of_others(before, seen(pids))
+    timings = own.finish()
+    best = [min(cut(timings, start, end)[0]) for start, end in pairwise(counts)]
+    pairs = {way: tuple(Pair(a, b[way]) for a, b in zip(best, told, strict=True)) for way in WAYS}
+    return Row(
+        one.name,
+        runtime,
+        "STREAM fresh",
+        pairs["fresh"],
+        (("STREAM plain", pairs["plain"]), ("STREAM stream", pairs["stream"])),
+        others,
+    )
+
+
+def measure(asked: argparse.Namespace) -> list[Row]:
+    """Return all rows that were asked for."""
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="tandem-stream-") as folder, lease():
+        program = build("stream.c", Path(folder), "-march=native", "-fopenmp")
+        for row in chain.from_iterable(rows_of(runtime, program, asked) for runtime in asked.runtime):
+            rows.append(row)
+            _say(line(row))
+    return rows
+
+
+def rows_of(runtime: str, stream: Path, asked: argparse.Namespace) -> Iterator[Row]:
+    """Yield the rows of one runtime: one worker and one foreign process for all products and layers, then memory.
+
+    Raises:
+        BadInput: the vectors are too small for the last-level cache of this machine.
+    """
+    environment = environment_for(runtime)
+    computing = [one for one in CASES if not asked.only or one.name in asked.only]
+    moving = [one for one in MEMORY_CASES if not asked.only or one.name in asked.only]
+    if computing:
+        with OwnSide(runtime, environment) as own, ForeignSide(runtime, environment) as foreign:
+            yield from (compute_row(one, runtime, own, foreign, asked) for one in computing)
+    cache = cpu().cache_bytes or 0
+    if moving and moving[0].side < CACHES * cache:
+        raise BadInput(f"vectors of {moving[0].side} bytes", f"{CACHES} x the last-level cache of {cache}", "raise VECTOR_BYTES")
+    if moving:
+        with OwnSide(runtime, environment) as own:
+            for one in moving:
+                yield memory_row(one, runtime, own, Stream(stream, one.side // 4, STREAM_PASSES, environment), asked)
+
+
+def line(row: Row) -> str:
+    """Return one row of the table."""
+    own, foreign = (median([getattr(pair, side) for pair in row.pairs]) for side in ("own_s", "foreign_s"))
+    beside = ", ".join(f"{name} {median([pair.ratio for pair in pairs]):.3f}" for name, pairs in row.beside)
+    told = "holds" if row.holds else "FALLS SHORT"
+    return (
+        f"{row.case:18} {row.runtime:12} {row.harness:13} {own * 1e3:9.3f} {foreign * 1e3:9.3f} {row.ratio:7.3f} "
+        f"{row.spread:7.3f} {row.uncertainty:6.3f} {row.others:7.1%}  {told:11}  {beside}"
+    )
+
+
+def table(rows: Sequence[Row], *, show_pairs: bool) -> list[str]:
+    """Return the table as lines, with every pair below its row when asked."""
+    heads = f"{'case':18} {'runtime':12} {'harness':13} {'Tandem ms':>9} {'theirs ms':>9} {'ratio':>7} {'IQR':>7} {'+/-':>6}"
+    lines = [f"{heads} {'others':>7}  {'':11}  beside (ratio)"]
+    for row in rows:
+        lines.append(line(row))
+        if show_pairs:
+            lines.append("  pairs, ms: " + " ".join(f"{p.own_s * 1e3:.3f}/{p.foreign_s * 1e3:.3f}" for p in row.pairs))
+    return lines
+
+
+def verdict_line(rows: Sequence[Row]) -> str:
+    """Return the one line that ends the bench."""
+    if not rows:
+        return "FALLS SHORT: nothing was compared"
+    worst = max(rows, key=lambda row: abs(row.ratio - 1))
+    short = [f"{row.case} in {row.runtime} {row.ratio:.3f}" for row in rows if not row.holds]
+    figures = (
+        f"{len(rows) - len(short)} of {len(rows)} rows within {BOUND:.0%} of the field's own harness, median of "
+        f"{min(len(row.pairs) for row in rows)} pairs; furthest {worst.case} in {worst.runtime}, ratio {worst.ratio:.3f}; "
+        f"others used at most {max(row.others for row in rows):.0%} of the machine"
+    )
+    return f"FALLS SHORT: {figures}; {', '.join(short)}" if short else f"HOLDS: {figures}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; exit 0 when every bound holds, 1 when one does not, 2 for bad input."""
+    asked = _parse(arguments)
+    try:
+        rows = measure(asked)
+    except TandemError as error:
+        _say(str(error))
+        return 2
+    held = bool(rows) and all(row.holds for row in rows)
+    if asked.json:
+        plain = [asdict(row) | {"ratio": row.ratio, "spread": row.spread, "holds": row.holds} for row in rows]
+        print(json.dumps({"schema_version": 1, "holds": held, "rows": plain, "verdict": verdict_line(rows)}))
+    else:
+        print("\n".join([*table(rows, show_pairs=asked.show_pairs), "", verdict_line(rows)]))
+    return 0 if held else 1
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.harnesses", description=(__doc__ or "").splitlines()[0])
+    names = [one.name for one in (*CASES, *MEMORY_CASES)]
+    parser.add_argument("--json", action="store_true", help="one JSON document in place of the table")
+    parser.add_argument("--runtime", action="append", choices=list(HARNESSES), metavar="ID", help="this one alone")
+    parser.add_argument("--only", action="append", choices=names, metavar="CASE", help="this one alone")
+    parser.add_argument("--pairs", type=int, default=15, help=f"pairs of each row, {FEWEST_PAIRS} at least")
+    parser.add_argument("--seconds", type=float, default=0.6, help="of sampling for each side of a pair")
+    parser.add_argument("--show-pairs", action="store_true", help="print every pair below its row")
+    asked = parser.parse_args(arguments)
+    if asked.pairs < FEWEST_PAIRS:
+        parser.error(f"got {asked.pairs} pairs; expected {FEWEST_PAIRS} at least; a median of fewer says little")
+    asked.runtime = asked.runtime or list(HARNESSES)
+    return asked
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

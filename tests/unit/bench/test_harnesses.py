@@ -1,0 +1,67 @@
+"""Pairs of two harnesses: their order, their ratio, and STREAM's own answers."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bench.compiled import build
+from bench.foreign.cases import CASES, MEMORY_CASES, Case
+from bench.harnesses import Pair, Row, in_turn, verdict_line
+from bench.sides import cut, probe_of
+from core.errors import BadInput
+from core.probe import Timing
+from probes.subjects import subject_of
+
+
+def _row(*ratios: float) -> Row:
+    return Row("dense", "jax", "loop", tuple(Pair(ratio, 1.0) for ratio in ratios), (), 0.0)
+
+
+def test_sides_take_turns_first() -> None:
+    order: list[str] = []
+    in_turn(3, lambda: order.append("A"), lambda: order.append("B"))
+    assert "".join(order) == "ABBAAB"
+
+
+def test_the_median_of_pairs_decides_and_one_disturbed_pair_does_not() -> None:
+    assert _row(1.01, 1.02, 1.9, 1.00, 1.01).holds
+    assert not _row(1.04, 1.05, 1.04, 1.00, 1.05).holds
+    assert not _row(0.96, 0.96, 0.95, 1.00, 0.96).holds
+
+
+def test_the_verdict_names_what_falls_short() -> None:
+    assert verdict_line([_row(1.0, 1.0, 1.0)]).startswith("HOLDS: 1 of 1 rows within 3%")
+    assert verdict_line([_row(1.1, 1.1, 1.1)]).endswith("dense in jax 1.100")
+    assert verdict_line([]) == "FALLS SHORT: nothing was compared"
+
+
+def test_samples_of_one_request_are_cut_out_by_count() -> None:
+    timings = (Timing(1, 1, (10, 11, 12, 13)), Timing(3, 1, (30, 31, 36, 37)))
+    calls, copies = cut(timings, 2, 4)
+    assert [round(value * 1e9) for value in calls] == [12, 13]
+    assert [round(value * 1e9) for value in copies] == [12, 12]
+
+
+@pytest.mark.parametrize("one", [*CASES, *MEMORY_CASES], ids=lambda one: one.name)
+def test_the_probe_of_every_case_can_be_built_from_its_sizes(one: Case) -> None:
+    probe = probe_of(one, "jax")
+    subject = subject_of(probe)
+    assert subject.inputs(dict(probe.sizes))["x"].shape
+    assert subject.forward is not None
+
+
+def test_stream_gives_right_answers_and_counts_its_bytes(tmp_path: Path) -> None:
+    program = build("stream.c", tmp_path, "-march=native", "-fopenmp")
+    for way in ("plain", "fresh"):
+        done = subprocess.run((str(program), "65536", "4", way), capture_output=True, text=True, check=True)
+        told = json.loads(done.stdout)
+        assert told["wrong"] == 0
+        assert told["triad"]["bytes"] == 3 * 4 * 65536
+        assert 0 < told["triad"]["best_s"] <= told["triad"]["median_s"]
+
+
+def test_a_source_that_does_not_compile_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="refused clock_jump"):
+        build("clock_jump.c", tmp_path, "-std=no-such")
