@@ -55,6 +55,12 @@ class Laps:
         self.spent[stage] = self.spent.get(stage, 0.0) + now - self._since
         self._since = now
 
+    def move(self, source: str, target: str, seconds: float) -> None:
+        """Count seconds that fell into one stage to another; no more than are there."""
+        moved = min(seconds, self.spent.get(source, 0.0))
+        self.spent[source] = self.spent.get(source, 0.0) - moved
+        self.spent[target] = self.spent.get(target, 0.0) + moved
+
     def seconds(self) -> StageSeconds:
         """Return what was counted so far."""
         return tuple(self.spent.items())

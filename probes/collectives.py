@@ -10,6 +10,8 @@ from probes.rig import random_floats
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 FLOAT_BYTES = 4
+DRAWN = 2**20 - 3
+"""Odd, so that no power of two parts a message into equal pieces."""
 
 
 def floats_of_rank(name: str, message_bytes: int, ranks: int) -> int:
@@ -25,8 +27,10 @@ def floats_of_rank(name: str, message_bytes: int, ranks: int) -> int:
 
 
 def row(rank: int, count: int, seed: int) -> Any:
-    """Draw what one rank puts in, float32 of shape (count,)."""
-    return random_floats(count, seed + 1000 * (rank + 1))
+    """Draw what one rank puts in, float32 of shape (count,): random, and repeated from `DRAWN` values on, which is quick."""
+    import numpy as np
+
+    return np.resize(random_floats(min(count, DRAWN), seed + 1000 * (rank + 1)), count)
 
 
 def rows(ranks: int, count: int, seed: int) -> Any:
@@ -34,6 +38,30 @@ def rows(ranks: int, count: int, seed: int) -> Any:
     import numpy as np
 
     return np.stack([row(rank, count, seed) for rank in range(ranks)])
+
+
+def expected(name: str, rank: int, ranks: int, count: int, seed: int) -> Any:
+    """Return what one rank must get out, as `reference` says it, without holding what all ranks put in.
+
+    Args:
+        name: one of `COLLECTIVES`, or `ring`.
+        rank, ranks: which of how many.
+        count: floats that each puts in.
+        seed: of the data.
+    """
+    import numpy as np
+
+    share = count // ranks
+    part = slice(rank * share, (rank + 1) * share) if name in ("reduce_scatter", "all_to_all") else slice(None)
+    if name == "ring":
+        return row((rank - 1) % ranks, count, seed)
+    pieces = (row(other, count, seed)[part] for other in range(ranks))
+    if name in ("all_gather", "all_to_all"):
+        return np.concatenate(list(pieces))
+    total = np.zeros(count if name == "all_reduce" else count // ranks, np.float32)
+    for piece in pieces:
+        total += piece
+    return total
 
 
 def reference(name: str, put_in: Any) -> Any:

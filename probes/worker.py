@@ -105,12 +105,13 @@ class Worker:
         return Prepared(median(self.watches[-1].warm) * 1e-9, spent)
 
     def _prepare_system(self, probe: Probe) -> Prepared:
-        """Let a system probe build its rig, which checks its own answers; its first calls count as compiling."""
-        self.stage = "compile"
+        """Let a system probe build its rig, which draws data and checks its own answers; only first calls count as compiling."""
+        self.stage = "agree"
         bench = SystemBench(self.backend, self.device_kind, probe, self._prove, self.links)
         rig: Rig = system_modules()[probe.subject].prepare(bench, dict(probe.sizes))
         self.rig, self.links, self.watches = rig, bench.kept, rig.watches
-        self.laps.lap("compile")
+        self.laps.lap("agree")
+        self.laps.move("agree", "compile", sum(watch.first_ns for watch in rig.watches) * 1e-9)
         self.stage = "warm-up"
         for watch in rig.watches:
             watch.warm_up()

@@ -32,8 +32,9 @@ def quick(device: Device, runtime: str) -> tuple[Sizes, ...]:
 
 
 def full(device: Device, runtime: str) -> tuple[Sizes, ...]:
-    """Return sizes from 4 KiB by factors of eight to 128 MiB, as memory allows."""
-    return _sweep(MADE_UP_DEVICES["full"], tuple(2**12 * 8**i for i in range(6) if 2**12 * 8**i <= device.memory_bytes // 64))
+    """Return sizes from 4 KiB by factors of eight, on a processor to 16 MiB, else to 1 GiB as memory allows."""
+    sizes = tuple(2**12 * 8**i for i in range(5 if device.kind == "cpu" else 7))
+    return _sweep(MADE_UP_DEVICES["full"], tuple(size for size in sizes if size <= device.memory_bytes // 64))
 
 
 def flop(sizes: Sizes) -> int:

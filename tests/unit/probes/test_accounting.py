@@ -46,6 +46,17 @@ def test_laps_cut_time_without_a_gap():
     assert laps.seconds() == (("agree", 1.5), ("compile", 3.0))
 
 
+def test_seconds_that_are_moved_between_stages_stay_as_many():
+    clock = Clock()
+    laps = Laps(clock)
+    clock.now = 5.0
+    laps.lap("agree")
+    laps.move("agree", "compile", 2.0)
+    assert dict(laps.seconds()) == {"agree": 3.0, "compile": 2.0}
+    laps.move("agree", "compile", 9.0)
+    assert dict(laps.seconds()) == {"agree": 0.0, "compile": 5.0}
+
+
 def test_the_productive_share_is_compiling_warming_and_sampling():
     assert productive_share({"import": 2.0, "compile": 1.0, "warm-up": 2.0, "samples": 4.0, "other": 1.0}) == pytest.approx(0.7)
     assert productive_share({}) is None

@@ -12,7 +12,7 @@ from core.codec import from_json
 from core.errors import WorkerError
 from core.probe import Timing
 from probes.case import Program
-from probes.collectives import COLLECTIVES, floats_of_rank, reference, rows
+from probes.collectives import COLLECTIVES, expected, floats_of_rank, reference, rows
 from probes.environment import CPUS, MEMORY, PARTNER, Setting, setting_environment
 from probes.rig import SystemWatch, must_equal, random_floats
 from probes.system.memory_capacity import QUICK_CAP_BYTES, bisect, free_memory_bytes, resident_bytes, safe_cap
@@ -61,6 +61,14 @@ def test_collectives_conserve_what_was_put_in(ranks: int):
     assert np.array_equal(reference("ring", put_in)[0], put_in[-1])
     with pytest.raises(ValueError, match="all_reduce"):
         reference("broadcast", put_in)
+
+
+@pytest.mark.parametrize("name", [*COLLECTIVES, "ring"])
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_what_one_rank_expects_is_its_row_of_the_reference(name: str, ranks: int):
+    whole = reference(name, rows(ranks, 6 * ranks, 5))
+    for rank in range(ranks):
+        assert np.allclose(expected(name, rank, ranks, 6 * ranks, 5), whole[rank])
 
 
 @pytest.mark.parametrize("name", [*COLLECTIVES, "ring"])
