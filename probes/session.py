@@ -25,11 +25,13 @@ from core.probe import Measurement, Outcome, Probe, ProbeFailure, Runtime
 from core.settings import Settings
 from probes.contention import Bystanders, usage
 from probes.environment import worker_environment
-from probes.gates import judge
+from probes.gates import GateResult
 from probes.launcher import Limits, WorkerGone, WorkerHandle, default_interpreter
 from probes.messages import Broken, Finish, Finished, Open, Prepare, Prepared, Ready, Sample
-from probes.peaks import peak_flop_per_s
 from probes.plan import Planned
+from probes.proof import digest_doubts
+from probes.verdict import verdict
+from probes.watch import Watch, sensor_for
 
 ROUNDS = 3
 SAMPLE_S = {
@@ -249,24 +251,46 @@ class Session:
                 prepared.append(one)
                 calls[one.probe.runtime] = reply.call_s
         self.on_event(Stage("measuring"))
-        bystanders: dict[str, Bystanders] = {}
-        for _ in range(ROUNDS):
-            self.order.shuffle(prepared)
-            for one in list(prepared):
-                if self.should_stop():
-                    return
-                budget_s = SAMPLE_S[one.probe.family, one.probe.tier]
-                request = Sample(budget_s / ROUNDS, fewest_samples(calls[one.probe.runtime], budget_s))
-                pid = self._worker_pid(one.probe)
-                before = usage(pid)
-                if self._ask(one.probe, request, budget_s + self.limits.sample_extra_s) is None:
-                    prepared.remove(one)
-                bystanders.setdefault(one.probe.runtime, Bystanders()).add(before, usage(pid))
+        watch = Watch(sensor_for(self.device))
+        bystanders = self._rounds(prepared, calls, watch)
+        if bystanders is not None and watch.throttled:
+            watch.cool_down(self.should_stop)
+            watch = Watch(sensor_for(self.device))
+            bystanders = self._rounds(prepared, calls, watch, again=True)
+        if bystanders is None:
+            return
+        replies: list[tuple[Planned, Finished]] = []
         for one in together:
             if one in prepared:
                 reply = self._ask(one.probe, Finish(), self.limits.sample_extra_s)
                 if isinstance(reply, Finished):
-                    self._answer(one, reply, bystanders.get(one.probe.runtime, Bystanders()))
+                    replies.append((one, reply))
+        differs = digest_doubts({one.probe.runtime: reply.evidence.digest for one, reply in replies}, together[0].probe.dtype)
+        for one, reply in replies:
+            name = one.probe.runtime
+            said = verdict(self.device, one, reply, bystanders.get(name, Bystanders()), watch.throttled, differs.get(name, ""))
+            self._answer(one, reply, said)
+
+    def _rounds(
+        self, prepared: list[Planned], calls: dict[str, float], watch: Watch, *, again: bool = False
+    ) -> dict[str, Bystanders] | None:
+        """Sample in rounds of random order under watch; None when stopped. `again` begins with new samples."""
+        bystanders: dict[str, Bystanders] = {}
+        for turn in range(ROUNDS):
+            self.order.shuffle(prepared)
+            for one in list(prepared):
+                if self.should_stop():
+                    return None
+                budget_s = SAMPLE_S[one.probe.family, one.probe.tier]
+                fewest = fewest_samples(calls[one.probe.runtime], budget_s)
+                request = Sample(budget_s / ROUNDS, fewest, again=again and turn == 0)
+                pid = self._worker_pid(one.probe)
+                before = usage(pid)
+                with watch:
+                    if self._ask(one.probe, request, budget_s + self.limits.sample_extra_s) is None:
+                        prepared.remove(one)
+                bystanders.setdefault(one.probe.runtime, Bystanders()).add(before, usage(pid))
+        return bystanders
 
     def _worker_pid(self, probe: Probe) -> int:
         worker = self.benches[probe.runtime].worker
@@ -322,13 +346,9 @@ class Session:
             return None
         return reply
 
-    def _answer(self, one: Planned, reply: Finished, bystanders: Bystanders) -> None:
+    def _answer(self, one: Planned, reply: Finished, result: GateResult) -> None:
         bench = self.benches[one.probe.runtime]
         assert bench.ready is not None
-        peak = peak_flop_per_s(self.device, one.probe.dtype)
-        result = judge(reply.timings, one.flop, one.traffic_bytes, peak, None, one.large_aligned)
-        contended = bystanders.warning(self.device.cores or 1)
-        warnings = (*result.warnings, contended) if contended else result.warnings
         depths = tuple(t.depth for t in reply.timings)
         method = "direct" if len(depths) == 1 else "difference" if depths[0] == 0 else "slope"
         self.on_event(
@@ -340,7 +360,7 @@ class Session:
                     one.flop,
                     one.traffic_bytes,
                     reply.peak_memory_bytes,
-                    warnings,
+                    result.warnings,
                     result.trusted,
                     bench.ready.versions,
                     self.device.uuid,

@@ -15,10 +15,11 @@ from core.errors import one_line
 from core.probe import Probe
 from core.statistics import median
 from probes.agreed import Agreed, source_digest, surroundings
-from probes.agreement import Agreement, check, worst
+from probes.agreement import TOLERANCE, Agreement, check, worst
 from probes.backends import backend_module
 from probes.case import Case
 from probes.depths import depths_of
+from probes.evidence import Examiner
 from probes.kernels import kernel_modules
 from probes.messages import (
     Broken,
@@ -35,6 +36,8 @@ from probes.messages import (
     read_request,
     write,
 )
+from probes.platforms import assert_platform
+from probes.precision import assert_precision, cancellation
 from probes.process import die_with_parent, first_to_be_killed, peak_resident_bytes
 from probes.reduced import ReducedModel
 from probes.subjects import Subject, subject_of
@@ -52,6 +55,7 @@ class Worker:
     agreement: Agreement | None = None
     agreed: Agreed = field(default_factory=lambda: Agreed(None, ()))
     frames: dict[tuple[str, str, str], Stopwatch] = field(default_factory=dict[tuple[str, str, str], Stopwatch])
+    examiner: Examiner = field(default_factory=Examiner)
     stage: str = "start"
 
     def answer(self, request: Request) -> Reply:
@@ -63,6 +67,8 @@ class Worker:
                 return self._prepare(request.probe)
             case Sample():
                 self.stage = "measure"
+                for watch in self.watches if request.again else ():
+                    watch.start_again()
                 sample_in_turn(self.watches, request.budget_s, request.fewest)
                 return Sampled(len(self.watches[0].samples))
             case Finish():
@@ -72,6 +78,7 @@ class Worker:
         self.stage = "import"
         module = backend_module(request.runtime)
         self.backend = module.open_backend(request.runtime, request.device_kind)
+        assert_platform(request.device_kind, self.backend)
         versions, device = self.backend.versions(), self.backend.describe()
         if request.agreed:
             named = tuple(f"{name} {version}" for name, version in versions)
@@ -83,12 +90,14 @@ class Worker:
         subject = subject_of(probe)
         sizes = dict(probe.sizes)
         self.stage = "agree"
+        self._assert_precision(probe.dtype)
         self.agreement = self._agree(subject, sizes, probe)
-        self.stage = "compile"
+        self.stage, self.examiner = "compile", Examiner()
         self.watches = tuple(self._watch(subject, sizes, probe, depth) for depth in depths_of(subject, sizes, probe))
         self.stage = "warm-up"
         for watch in self.watches:
             watch.warm_up()
+            self.examiner.warmed(watch)
         return Prepared(median(self.watches[-1].warm) * 1e-9)
 
     def _agree(self, subject: Subject, sizes: dict[str, Any], probe: Probe) -> Agreement:
@@ -104,12 +113,20 @@ class Worker:
             self.agreed.keep(case, found)
         return found
 
+    def _assert_precision(self, dtype: str) -> None:
+        """Hold the arithmetic to the name of the dtype, once for each of them."""
+        case = Case(cancellation(), {}, 1, "forward", "none", dtype)
+        if dtype in TOLERANCE and self.agreed.find(case) is None:
+            assert_precision(self.backend, case)
+            self.agreed.keep(case, Agreement(0.0, None))
+
     def _watch(self, subject: Subject, sizes: dict[str, Any], probe: Probe, depth: int) -> Stopwatch:
         if depth == 0:
             return self._frame(probe)
         case = Case(subject, sizes, depth, probe.mode, probe.optimizer, probe.dtype, probe.seed)
         watch = Stopwatch(self.backend.block_program(case), depth)
-        watch.first_call()
+        output = watch.first_call()
+        self.examiner.see(case, watch.program, output)
         return watch
 
     def _frame(self, probe: Probe) -> Stopwatch:
@@ -132,7 +149,7 @@ class Worker:
             if id(watch.program) not in kept:
                 watch.program.close()
         self.watches, self.agreement = (), None
-        return Finished(timings, peak_resident_bytes(), error)
+        return Finished(timings, peak_resident_bytes(), error, self.examiner.evidence())
 
 
 def main(parent: int, read_fd: int, write_fd: int) -> None:
