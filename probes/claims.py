@@ -30,7 +30,7 @@ SPARSE_TFLOP_PER_S = {
 }
 """What data sheets print with sparsity, so that no row of the catalog can hold it unseen.
 
-Source: NVIDIA A100, L4, L40S, H100 and H200 data sheets ("with sparsity"); AMD Instinct MI300X data sheet ("structured sparsity")."""
+Source: data sheets of NVIDIA A100, L4, L40S, H100 and H200 ("with sparsity") and AMD Instinct MI300X ("structured sparsity")."""
 
 
 def share_of_chip(device: Device) -> float:

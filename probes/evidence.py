@@ -15,7 +15,6 @@ from probes.proof import (
     wait_doubt,
 )
 
-
 if TYPE_CHECKING:
     from probes.timer import Stopwatch
 

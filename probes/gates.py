@@ -20,6 +20,8 @@ SLOW_FIRST = 1.5
 SHORT_SAMPLE_NS = 1_000_000
 SUSPECT_SHARE = 0.20
 LEAST_GROWTH = 0.20
+GROWTH_NOISE = 0.5
+"""Quartiles further apart than this share of the median tell nothing about growth."""
 CACHE_MULTIPLE = 2
 """Bytes moved, over those of the last-level cache, from which on memory is measured."""
 
@@ -63,8 +65,9 @@ def judge(
     if traffic_bytes and not flop and cache_bytes and traffic_bytes < CACHE_MULTIPLE * cache_bytes:
         warnings.append(f"hot: {traffic_bytes / 1e6:.0f} MB fit into a cache of {cache_bytes / 1e6:.0f} MB; no rate of memory")
     growth = _growth(timings, middle)
-    if large_aligned and growth is not None and growth < LEAST_GROWTH:
-        warnings.append(f"quarantined: slope: only {growth:.0%} of the deepest call grows with its copies; work is shared or hoisted")
+    if large_aligned and growth is not None and growth < LEAST_GROWTH and iqr(seconds) < GROWTH_NOISE * middle:
+        shared = f"quarantined: slope: only {growth:.0%} of the deepest call grows with its copies; work is shared or hoisted"
+        warnings.append(shared)
     rate = flop / middle
     if peak_flop_per_s and rate > PEAK_MARGIN * peak_flop_per_s:
         warnings.append(
@@ -96,7 +99,6 @@ def _growth(timings: tuple[Timing, ...], seconds: float) -> float | None:
     if len(timings) < 2 or not deepest.samples_ns:
         return None
     return seconds * deepest.depth * 1e9 / median(deepest.samples_ns)
-
 
 
 def _noise(timings: tuple[Timing, ...], seconds: tuple[float, ...]) -> list[str]:

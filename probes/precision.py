@@ -1,8 +1,8 @@
 """Precision: is the arithmetic what the name of the dtype says? `fp32` on a label may be tf32 or bfloat16 passes in the chip.
 
-Two tests. Cancellation: (1 + 2^-k) - 1 through a matrix product survives only if an input keeps k bits, so three values of k tell
-float32, split bfloat16, tf32 and bfloat16 apart exactly. Error: the rows of a timed product that are computed anew in float64 have
-an error that is typical for how its inputs were rounded, so the program that is timed is held to the same name.
+Two tests. Cancellation: (1 + 2^-k) - 1 through a matrix product survives only if an input keeps k bits, so three values of k
+tell float32, split bfloat16, tf32 and bfloat16 apart exactly. Error: the rows of a timed product that are computed anew in
+float64 have an error that is typical for how its inputs were rounded, so the timed program is held to the same name.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SIDE = 256
 """Large enough that libraries take the path of large products."""
 BITS = (9, 12, 18)
-NAMES = {(): "bf16", (9,): "tf32", (9, 12): "bf16_split", (9, 12, 18): "fp32"}
+NAMES: dict[tuple[int, ...], str] = {(): "bf16", (9,): "tf32", (9, 12): "bf16_split", (9, 12, 18): "fp32"}
 """What survived, and the arithmetic that it stands for. float16 keeps what tf32 keeps."""
 _LIMITS = ((4e-6, "fp32"), (6e-5, "bf16_split"), (1e-3, "tf32"), (3e-2, "bf16"))
 """Largest root mean square error, relative to the output, of one product of standard normal matrices.
@@ -49,7 +49,7 @@ def precision_doubt(error: float, dtype: str) -> list[str]:
 class Cancelling(Input):
     """Rows of 1 + 2^-k and -1, which leave 2^-k against a matrix of ones; k goes through `BITS` row by row."""
 
-    def values(self, generator: "Generator") -> Any:
+    def values(self, generator: "Generator") -> Any:  # noqa: ARG002 - the interface of an input
         """Return the matrix; nothing of it is random, since its rounding is the test."""
         import numpy as np
 
@@ -65,7 +65,7 @@ class Cancelling(Input):
 class Ones(Input):
     """A matrix of ones, which every format holds exactly."""
 
-    def values(self, generator: "Generator") -> Any:
+    def values(self, generator: "Generator") -> Any:  # noqa: ARG002 - the interface of an input
         """Return ones."""
         import numpy as np
 
@@ -85,9 +85,10 @@ def cancellation() -> ModuleType:
     def inputs(sizes: Any) -> dict[str, Input]:  # noqa: ARG001 - the interface of a kernel
         return {"x": Cancelling("float", (SIDE, SIDE)), "w": Ones("float", (SIDE, SIDE))}
 
-    offered = {"forward": forward, "layers": layers, "inputs": inputs, "ENDS_IN_LOSS": False}
-    offered |= {"first": lambda sizes: True, "chains": lambda sizes: False, "small": dict}  # pyright: ignore[reportUnknownLambdaType, reportUnknownVariableType]
-    kernel.__dict__.update(offered)
+    def first(sizes: Any) -> bool:  # noqa: ARG001 - the interface of a kernel
+        return True
+
+    kernel.__dict__.update({"forward": forward, "layers": layers, "inputs": inputs, "first": first, "ENDS_IN_LOSS": False})
     return kernel
 
 

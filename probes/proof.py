@@ -70,7 +70,7 @@ def input_doubts(given: Mapping[str, Any]) -> list[str]:
         seen = flat[:: max(1, flat.size // LOOKED_AT)][:LOOKED_AT]
         if seen.size < 2 or seen.dtype.kind != "f":
             continue
-        zeros, tiny = float(np.mean(seen == 0)), float(np.mean((seen != 0) & (np.abs(seen) < np.finfo(np.float32).tiny)))
+        zeros, tiny = _share(seen == 0), _share((seen != 0) & (abs(seen) < np.finfo(np.float32).tiny))
         if not np.isfinite(seen).all():
             said.append(f"quarantined: inputs: {name} is not finite")
         elif zeros > 0.5:
@@ -80,6 +80,10 @@ def input_doubts(given: Mapping[str, Any]) -> list[str]:
         elif tiny > 0.01:
             said.append(f"quarantined: inputs: {tiny:.0%} of {name} are denormal, which a processor handles apart")
     return said
+
+
+def _share(true: Any) -> float:
+    return float(true.mean())
 
 
 def captured_doubt(constant_elements: int, argument_elements: int) -> list[str]:
@@ -103,7 +107,8 @@ def work_doubt(counted: Sequence[tuple[int, float]], flop: int) -> str:
     held = (high_flop - low_flop) / (high - low) if high > low else high_flop / high
     if held >= LEAST_SHARE * flop:
         return ""
-    return f"quarantined: work: one more copy holds {max(held, 0.0) / flop:.0%} of the {flop} FLOPs claimed; folded, dropped or hoisted"
+    share = max(held, 0.0) / flop
+    return f"quarantined: work: one more copy holds {share:.0%} of the {flop} FLOPs claimed; folded, dropped or hoisted"
 
 
 def row_doubts(case: Case, given: Mapping[str, Any], got: Any) -> list[str]:
@@ -122,19 +127,23 @@ def row_doubts(case: Case, given: Mapping[str, Any], got: Any) -> list[str]:
     if name not in ROW_WISE or not given or case.depth < 1:
         return []
     count = given["x"].shape[0]
-    rows = np.unique(np.linspace(0, count - 1, ROWS).astype(int))
+    rows = sorted({round(place * (count - 1) / (ROWS - 1)) for place in range(ROWS)})
     wide = {key: (array[rows] if key in ROW_WISE[name] else array).astype(np.float64) for key, array in given.items()}
     x = wide["x"]
     for _ in range(case.depth):
         x = case.block.forward(ReferenceOps(False), {}, {**wide, "x": x}, case.sizes)
     if got.shape[:1] != (count,):
         return [f"quarantined: output: it has {got.shape[:1]} rows at the timed size; expected {count}"]
-    scale = float(np.sqrt(np.mean(np.square(x)))) or 1.0
-    error = float(np.sqrt(np.mean(np.square(got[rows].astype(np.float64) - x)))) / scale
+    scale = _root_mean_square(x) or 1.0
+    error = _root_mean_square(got[rows].astype(np.float64) - x) / scale
     if not error <= 0.3:
         return [f"quarantined: output: at the timed size it is off by {error:.0%}; the program skips work"]
     terms = sqrt(case.depth) if name.startswith("matmul") else 1.0
     return precision_doubt(error / terms, case.dtype) if name.startswith("matmul") else []
+
+
+def _root_mean_square(array: Any) -> float:
+    return sqrt(float((array * array).mean()))
 
 
 def traffic_doubt(case: Case, given: Mapping[str, Any], got: Any, element_bytes: float) -> list[str]:
@@ -144,7 +153,8 @@ def traffic_doubt(case: Case, given: Mapping[str, Any], got: Any, element_bytes:
     name = getattr(case.block, "__name__", "").rsplit(".", 1)[-1]
     if name not in ("memory_copy", "memory_triad") or not given or case.depth < 1:
         return []
-    claimed = case.block.traffic(case.sizes, element_bytes)  # pyright: ignore[reportAttributeAccessIssue]
+    kernel: Any = case.block
+    claimed = float(kernel.traffic(case.sizes, element_bytes))
     held = sum(array.size for array in given.values()) + got.size
     said = bytes_doubt(claimed, held * element_bytes)
     return [said] if said else []

@@ -7,7 +7,7 @@ BLOCKS = 5
 AGREE = 0.02
 """Spread of the last blocks, as a share of the fastest, at which a program is steady."""
 DOUBT = 0.10
-"""Spread at the end of the warm-up from which on the measurement says so; what lies between is the machine's usual noise."""
+"""Spread of the last blocks, without the fastest and the slowest, from which on it is said; below is usual noise."""
 
 
 @dataclass
@@ -39,6 +39,8 @@ class Warmth:
 
     def doubt(self, depth: int) -> str:
         """Return what to say when a warm-up ended before the program was steady, else nothing."""
-        if self.spread is None or self.spread <= DOUBT:
+        middle = sorted(self.blocks[-BLOCKS:])[1:-1]
+        if self.spread is None or middle[-1] <= (1 + DOUBT) * middle[0]:
             return ""
-        return f"unsteady: the last {BLOCKS} blocks of the warm-up at depth {depth} differ by {self.spread:.0%}"
+        apart = middle[-1] / middle[0] - 1
+        return f"unsteady: the middle of the last {BLOCKS} blocks of the warm-up at depth {depth} differs by {apart:.0%}"

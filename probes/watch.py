@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, Self
 
 from core.device import Device
 from core.statistics import median
@@ -101,7 +101,7 @@ class Watch:
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> Self:
         if self.sensor is not None:
             self._stop.clear()
             self._thread = threading.Thread(target=self._look, name="watch", daemon=True)
@@ -139,7 +139,7 @@ class Watch:
 
 
 def held_down(readings: list[Reading]) -> str:
-    """Return why a chip was throttled, or nothing: a bit of `HELD_DOWN` in any reading, or a median clock under 75 % of default."""
+    """Return why a chip was throttled, or nothing: a bit of `HELD_DOWN` in any reading, or a median clock under 75 %."""
     busy = [reading for reading in readings if not reading.reasons & IDLE]
     bits = [name for bit, name in HELD_DOWN.items() if any(reading.reasons & bit for reading in busy)]
     if bits:

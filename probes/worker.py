@@ -87,7 +87,7 @@ class Worker:
         return Ready(versions, device)
 
     def _prepare(self, probe: Probe) -> Prepared:
-        subject = subject_of(probe)
+        subject = self.subject(probe)
         sizes = dict(probe.sizes)
         self.stage = "agree"
         self._assert_precision(probe.dtype)
@@ -99,6 +99,10 @@ class Worker:
             watch.warm_up()
             self.examiner.warmed(watch)
         return Prepared(median(self.watches[-1].warm) * 1e-9)
+
+    def subject(self, probe: Probe) -> Subject:
+        """Return what a probe names."""
+        return subject_of(probe)
 
     def _agree(self, subject: Subject, sizes: dict[str, Any], probe: Probe) -> Agreement:
         """Compare a subject with the reference on small sizes, once; a model as a whole if it is small, else part by part."""
