@@ -11,7 +11,8 @@ from bench.trial import Trial
 CHOSEN = {
     "jax": ("honest", "constant folding", "loop-invariant hoisting", "zeros for inputs", "constant inputs", "bf16 for fp32",
             "tf32 for fp32", "throttled clock", "first call counted", "silent CPU fall-back"),
-    "torch": ("honest", "unsynchronised", "one core for two", "neighbour noise", "hot cache", "GiB for GB", "silent CPU fall-back"),
+    "torch": ("honest", "unsynchronised", "one core for two", "neighbour noise", "hot cache", "GiB for GB",
+              "silent CPU fall-back"),
     "tensorflow": ("honest", "dead code"),
 }
 CASES = [(framework, fault) for framework, faults in CHOSEN.items() for fault in faults]

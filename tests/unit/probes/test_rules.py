@@ -31,7 +31,8 @@ def test_random_inputs_are_not_doubted() -> None:
 
 
 @pytest.mark.parametrize(("array", "word"), [
-    (RANDOM * 0, "zero"), (RANDOM * 0 + 0.5, "constant"), (RANDOM * np.float32(1e-42), "denormal"), (RANDOM * np.float32("nan"), "not finite"),
+    (RANDOM * 0, "zero"), (RANDOM * 0 + 0.5, "constant"), (RANDOM * np.float32(1e-42), "denormal"),
+    (RANDOM * np.float32("nan"), "not finite"),
 ], ids=["zeros", "a constant", "denormals", "not a number"])
 def test_inputs_that_no_model_has_are_named(array: np.ndarray, word: str) -> None:
     (said,) = input_doubts({"x": array})
