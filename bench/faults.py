@@ -55,7 +55,7 @@ MEANT_FOR = {
 }
 """The gates of which one must speak."""
 CONDITIONS = {
-    "throttled clock": Conditions(sizes=(("n", 256),)),
+    "throttled clock": Conditions(fewest=20),
     "neighbour noise": Conditions(neighbours=2),
     "first call counted": Conditions(first_call_counts=True),
     "hot cache": Conditions("memory_copy", (("bytes", 2**20),)),

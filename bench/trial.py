@@ -97,6 +97,7 @@ class Conditions:
         first_call_counts: whether the timer takes the first call for a sample.
         neighbours: busy processes beside it.
         sensor: what tells the clock; None watches nothing.
+        fewest: samples at least.
     """
 
     kernel: str = "matmul_chain"
@@ -105,6 +106,7 @@ class Conditions:
     first_call_counts: bool = False
     neighbours: int = 0
     sensor: Sensor | None = None
+    fewest: int = FEWEST
 
 
 def try_kernel(
@@ -134,7 +136,7 @@ def try_kernel(
         assert worker.agreement is None or agrees(worker.agreement, "fp32")
         with busy_neighbours(with_what.neighbours), watch:
             before = usage(os.getpid())
-            worker.answer(Sample(SAMPLE_S, FEWEST))
+            worker.answer(Sample(SAMPLE_S, with_what.fewest))
             bystanders.add(replace(before, own_s=before.own_s / 2), _halved(os.getpid()))
         reply = worker.answer(Finish())
     except TandemError as error:

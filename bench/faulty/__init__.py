@@ -10,7 +10,9 @@ from typing import Any
 
 from probes.case import Case, Program
 
-CALLS_A_REPEAT = 2
+SLOWER_EACH_CALL = 1.15
+"""Five times slower over twelve samples: a chip that overheats falls as far, and it must show beside neighbours."""
+MOST_REPEATS = 40
 
 
 def is_chain(case: Case) -> bool:
@@ -42,7 +44,7 @@ def slows_down(program: Program) -> Program:
     def run() -> object:
         nonlocal calls
         calls += 1
-        for _ in range(calls // CALLS_A_REPEAT):
+        for _ in range(min(MOST_REPEATS, round(SLOWER_EACH_CALL**calls))):
             program.run()
         return program.run()
 
