@@ -3,7 +3,7 @@
 Everything random comes from one seed through numpy's PCG64, in a fixed order, so that every runtime computes the same thing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,16 +96,33 @@ def direction(weights: dict[str, dict[str, Any]], seed: int) -> dict[str, dict[s
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a compiled program holds, by its framework's own count.
+
+    Args:
+        flop: FLOPs of one call; None when they cannot be counted.
+        constant_elements: of the largest constant array inside the program.
+    """
+
+    flop: float | None
+    constant_elements: int = 0
+
+
 @dataclass
 class Program:
     """Something that can be timed.
 
     Args:
-        run: one step; returns when its own output is there.
+        run: one step; returns its own output, when that is there.
         compiles: whether the first call compiles.
         close: frees what it holds.
+        arguments: what a call is given, arrays by name; None when the runtime does not hand it out.
+        facts: what the compiled program holds, asked after the first call; None when it cannot be told.
     """
 
     run: Callable[[], object]
     compiles: bool
     close: Callable[[], None] = field(default=lambda: None)
+    arguments: Callable[[], Mapping[str, Any]] | None = None
+    facts: Callable[[], Facts] | None = None

@@ -2,12 +2,16 @@
 
 Source of the limits: rules 11 and 12 of the measurement protocol (docs/guide.md): interquartile range over 10 % of the median,
 first sample over 1.5 x the median, modified z-score over 14.826, samples under 1 ms, more than 105 % of the dense peak.
+What the worker saw of its programs (`probes.evidence`) is judged here too. Each phrase begins with the name of its gate.
 """
 
 from dataclasses import dataclass
 
 from core.probe import Timing
 from core.statistics import iqr, median, modified_z_scores, slope_samples
+from probes.evidence import NOTHING_SEEN, Evidence
+from probes.proof import work_doubt
+from probes.trend import drift_doubt
 
 PEAK_MARGIN = 1.05
 NOISY_IQR = 0.10
@@ -15,6 +19,11 @@ OUTLIER_Z = 14.826
 SLOW_FIRST = 1.5
 SHORT_SAMPLE_NS = 1_000_000
 SUSPECT_SHARE = 0.20
+LEAST_GROWTH = 0.20
+GROWTH_NOISE = 0.5
+"""Quartiles further apart than this share of the median tell nothing about growth."""
+CACHE_MULTIPLE = 2
+"""Bytes moved, over those of the last-level cache, from which on memory is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,8 @@ def judge(
     peak_flop_per_s: float | None,
     peak_bytes_per_s: float | None,
     large_aligned: bool,
+    evidence: Evidence = NOTHING_SEEN,
+    cache_bytes: int | None = None,
 ) -> GateResult:
     """Judge raw samples against statistics and physics.
 
@@ -42,25 +53,52 @@ def judge(
         peak_flop_per_s: dense peak of the device for this dtype; None when unknown.
         peak_bytes_per_s: peak memory rate; None when unknown.
         large_aligned: a matrix product that should come near the peak.
+        evidence: what the worker saw of the programs.
+        cache_bytes: of the last level; None when unknown.
     """
     seconds = slope_samples(tuple((t.depth, t.samples_ns) for t in timings))
     middle = median(seconds)
+    seen = [*evidence.doubts, *filter(None, [work_doubt(evidence.counted, flop)])]
     if middle <= 0:
-        return GateResult(("the copy costs nothing that can be told from noise",), flop == 0)
-    warnings, trusted = _noise(timings, seconds), True
+        return _result(["slope: the copy costs nothing that can be told from noise", *seen], flop == 0)
+    warnings, trusted = [*_noise(timings, seconds), *seen], True
+    if traffic_bytes and not flop and cache_bytes and traffic_bytes < CACHE_MULTIPLE * cache_bytes:
+        warnings.append(f"hot: {traffic_bytes / 1e6:.0f} MB fit into a cache of {cache_bytes / 1e6:.0f} MB; no rate of memory")
+    growth = _growth(timings, middle)
+    if large_aligned and growth is not None and growth < LEAST_GROWTH and iqr(seconds) < GROWTH_NOISE * middle:
+        shared = f"quarantined: slope: only {growth:.0%} of the deepest call grows with its copies; work is shared or hoisted"
+        warnings.append(shared)
     rate = flop / middle
     if peak_flop_per_s and rate > PEAK_MARGIN * peak_flop_per_s:
         warnings.append(
-            f"quarantined: {rate / 1e9:.0f} GFLOP/s is over 105 % of the peak of {peak_flop_per_s / 1e9:.0f}; "
+            f"quarantined: peak: {rate / 1e9:.0f} GFLOP/s is over 105 % of the peak of {peak_flop_per_s / 1e9:.0f}; "
             "work was skipped or not waited for"
         )
         trusted = False
     if peak_bytes_per_s and traffic_bytes / middle > PEAK_MARGIN * peak_bytes_per_s:
-        warnings.append("quarantined: memory rate is over 105 % of the peak; a cache was measured or work was skipped")
+        warnings.append("quarantined: memory rate: over 105 % of the peak; a cache was measured or work was skipped")
         trusted = False
     if large_aligned and peak_flop_per_s and rate < SUSPECT_SHARE * peak_flop_per_s:
         warnings.append(f"suspect path: {rate / peak_flop_per_s:.0%} of the peak on a large aligned product")
-    return GateResult(tuple(warnings), trusted)
+    return _result(warnings, trusted)
+
+
+def gate_of(warning: str) -> str:
+    """Return the name of the gate that raised a warning."""
+    return warning.removeprefix("quarantined: ").split(":")[0]
+
+
+def _result(warnings: list[str], trusted: bool) -> GateResult:
+    """Return warnings, each once; one that quarantines takes the trust away."""
+    return GateResult(tuple(dict.fromkeys(warnings)), trusted and not any(w.startswith("quarantined") for w in warnings))
+
+
+def _growth(timings: tuple[Timing, ...], seconds: float) -> float | None:
+    """Return the share of the deepest call that grows with the copies; None with one depth only."""
+    deepest = max(timings, key=lambda timing: timing.depth)
+    if len(timings) < 2 or not deepest.samples_ns:
+        return None
+    return seconds * deepest.depth * 1e9 / median(deepest.samples_ns)
 
 
 def _noise(timings: tuple[Timing, ...], seconds: tuple[float, ...]) -> list[str]:
@@ -78,6 +116,9 @@ def _noise(timings: tuple[Timing, ...], seconds: tuple[float, ...]) -> list[str]
             )
         if own * timing.loops < SHORT_SAMPLE_NS:
             warnings.append(f"short: samples at depth {timing.depth} are under 1 ms")
+    drifting = drift_doubt(max(timings, key=lambda timing: timing.depth).samples_ns)
+    if drifting:
+        warnings.append(drifting)
     far = sum(1 for z in modified_z_scores(seconds) if abs(z) > OUTLIER_Z)
     if far:
         warnings.append(f"outliers: {far} of {len(seconds)} samples, kept")

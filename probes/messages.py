@@ -11,6 +11,7 @@ from typing import TypeAlias, cast
 from core.codec import from_json, to_json
 from core.probe import Probe, Timing
 from probes.accounting import StageSeconds
+from probes.evidence import NOTHING_SEEN, Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,11 @@ class Prepare:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Take more samples of what is prepared."""
+    """Take more samples of what is prepared; `again` puts those taken so far among the warm-up calls."""
 
     budget_s: float
     fewest: int
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +76,12 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """All raw samples."""
+    """All raw samples, and what was seen of the programs."""
 
     timings: tuple[Timing, ...]
     peak_memory_bytes: int | None
     largest_error: float | None
+    evidence: Evidence = NOTHING_SEEN
     spent: StageSeconds = ()
     counts: tuple[tuple[str, float], ...] = ()
 

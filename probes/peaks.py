@@ -1,10 +1,13 @@
 """The dense peak of a device, for the gates: no measurement may beat it."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from catalog import accelerator
 from core.device import Device
 from core.errors import NotFound
+from probes.claims import share_of_chip
 
 _LANES = {"avx512f": 16, "avx2": 8, "sse2": 4}
 _TURBO = 1.6
@@ -12,7 +15,7 @@ _TURBO = 1.6
 
 
 def peak_flop_per_s(device: Device, dtype: str, cpu_information: Path = Path("/proc/cpuinfo")) -> float | None:
-    """Return the dense peak in FLOP/s, or None when it is not known.
+    """Return the dense peak in FLOP/s of the device as counted, or None when it is not known.
 
     For a CPU it is an upper bound: cores x lanes x 2 (multiply and add) x ports x the highest clock that is told, or the reported
     clock times 1.6 where no highest clock is told.
@@ -24,9 +27,10 @@ def peak_flop_per_s(device: Device, dtype: str, cpu_information: Path = Path("/p
     """
     if device.accelerator:
         try:
-            return accelerator(device.accelerator).peak(dtype)
+            peak = accelerator(device.accelerator).peak(dtype)
         except NotFound:
             return None
+        return peak * share_of_chip(device) if peak else None
     if device.kind != "cpu" or device.cores is None or not cpu_information.exists():
         return None
     facts: dict[str, str] = {}
@@ -41,6 +45,37 @@ def peak_flop_per_s(device: Device, dtype: str, cpu_information: Path = Path("/p
     per_cycle = lanes * 2 * 2 * (1 if "fma" in flags else 0.5)
     wider = 16.0 if "amx_bf16" in flags else 2.0 if "avx512_bf16" in flags else 1.0
     return device.cores * per_cycle * clock_hz * (wider if dtype == "bf16" else 1.0)
+
+
+def peak_bytes_per_s(device: Device) -> float | None:
+    """Return the data sheet's memory rate of the device as counted, or None: that of a CPU depends on how it was fitted."""
+    if not device.accelerator:
+        return None
+    try:
+        rate = accelerator(device.accelerator).memory_bytes_per_s
+    except NotFound:
+        return None
+    return rate * share_of_chip(device) if rate else None
+
+
+def copied_bytes_per_s(cores: int, copied_bytes: int) -> float:
+    """Measure what plain copies of all cores move here in bytes/s, read plus written, the best of three.
+
+    Args:
+        cores: threads that copy side by side, each its own part.
+        copied_bytes: of all sources together; far more than the last-level cache holds.
+    """
+    import numpy as np
+
+    source = [np.full(copied_bytes // cores // 8, 1.5) for _ in range(cores)]
+    target = [np.empty_like(part) for part in source]
+    taken: list[float] = []
+    with ThreadPoolExecutor(cores) as threads:
+        for _ in range(4):
+            start = time.perf_counter()
+            list(threads.map(np.copyto, target, source))
+            taken.append(time.perf_counter() - start)
+    return 2 * sum(part.nbytes for part in source) / min(taken[1:])
 
 
 def _highest_clock(facts: dict[str, str]) -> float | None:

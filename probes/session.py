@@ -24,14 +24,16 @@ from core.settings import Settings
 from probes.accounting import Account, Spent
 from probes.contention import Bystanders, usage
 from probes.environment import Setting
-from probes.gates import judge
+from probes.gates import GateResult
 from probes.launcher import Limits, WorkerGone
 from probes.lease import Lease, Place
 from probes.messages import Broken, Finish, Finished, Prepare, Prepared, Ready, Sample
-from probes.peaks import peak_flop_per_s
 from probes.plan import Planned
+from probes.proof import digest_doubts
 from probes.system import setting_of, system_modules
 from probes.team import Bench, Team
+from probes.verdict import verdict
+from probes.watch import Watch, sensor_for
 
 ROUNDS = 3
 SAMPLE_S = {
@@ -195,24 +197,46 @@ class Session:
                 prepared.append(one)
                 calls[one.probe.runtime] = reply.call_s
         self.on_event(Stage("measuring"))
-        bystanders: dict[str, Bystanders] = {}
-        for _ in range(rounds_of(together[0].probe)):
-            self.order.shuffle(prepared)
-            for one in list(prepared):
-                if self.should_stop():
-                    return
-                budget_s, rounds = sample_s(one.probe), rounds_of(one.probe)
-                request = Sample(budget_s / rounds, fewest_samples(calls[one.probe.runtime], budget_s))
-                pid = self._worker_pid(one.probe)
-                before = usage(pid)
-                if self._ask(one.probe, request, budget_s + self.limits.sample_extra_s) is None:
-                    prepared.remove(one)
-                bystanders.setdefault(one.probe.runtime, Bystanders()).add(before, usage(pid))
+        watch = Watch(sensor_for(self.device))
+        bystanders = self._rounds(prepared, calls, watch)
+        if bystanders is not None and watch.throttled:
+            watch.cool_down(self.should_stop)
+            watch = Watch(sensor_for(self.device))
+            bystanders = self._rounds(prepared, calls, watch, again=True)
+        if bystanders is None:
+            return
+        replies: list[tuple[Planned, Finished]] = []
         for one in together:
             if one in prepared:
                 reply = self._ask(one.probe, Finish(), self.limits.sample_extra_s)
                 if isinstance(reply, Finished):
-                    self._answer(one, reply, bystanders.get(one.probe.runtime, Bystanders()))
+                    replies.append((one, reply))
+        differs = digest_doubts({one.probe.runtime: reply.evidence.digest for one, reply in replies}, together[0].probe.dtype)
+        for one, reply in replies:
+            name = one.probe.runtime
+            said = verdict(self.device, one, reply, bystanders.get(name, Bystanders()), watch.throttled, differs.get(name, ""))
+            self._answer(one, reply, said)
+
+    def _rounds(
+        self, prepared: list[Planned], calls: dict[str, float], watch: Watch, *, again: bool = False
+    ) -> dict[str, Bystanders] | None:
+        """Sample in rounds of random order under watch; None when stopped. `again` begins with new samples."""
+        bystanders: dict[str, Bystanders] = {}
+        for turn in range(rounds_of(prepared[0].probe) if prepared else 0):
+            self.order.shuffle(prepared)
+            for one in list(prepared):
+                if self.should_stop():
+                    return None
+                budget_s = sample_s(one.probe)
+                fewest = fewest_samples(calls[one.probe.runtime], budget_s)
+                request = Sample(budget_s / rounds_of(one.probe), fewest, again=again and turn == 0)
+                pid = self._worker_pid(one.probe)
+                before = usage(pid)
+                with watch:
+                    if self._ask(one.probe, request, budget_s + self.limits.sample_extra_s) is None:
+                        prepared.remove(one)
+                bystanders.setdefault(one.probe.runtime, Bystanders()).add(before, usage(pid))
+        return bystanders
 
     def _worker_pid(self, probe: Probe) -> int:
         bench = self.team.bench(probe)
@@ -273,16 +297,11 @@ class Session:
             return None
         return reply
 
-    def _answer(self, one: Planned, reply: Finished, bystanders: Bystanders) -> None:
+    def _answer(self, one: Planned, reply: Finished, result: GateResult) -> None:
         bench = self.team.bench(one.probe)
         assert bench is not None
         assert bench.ready is not None
-        peak = peak_flop_per_s(self.device, one.probe.dtype)
-        own = tuple(timing for timing in reply.timings if not timing.part)
-        result = judge(own, one.flop, one.traffic_bytes, peak, None, one.large_aligned)
-        contended = bystanders.warning(self.device.cores or 1)
-        warnings = (*result.warnings, contended) if contended else result.warnings
-        depths = tuple(t.depth for t in own)
+        depths = tuple(timing.depth for timing in reply.timings if not timing.part)
         method = "direct" if len(depths) == 1 else "difference" if depths[0] == 0 else "slope"
         self.on_event(
             Answered(
@@ -293,7 +312,7 @@ class Session:
                     one.flop,
                     one.traffic_bytes,
                     reply.peak_memory_bytes,
-                    warnings,
+                    result.warnings,
                     result.trusted,
                     bench.ready.versions,
                     self.device.uuid,

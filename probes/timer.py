@@ -11,11 +11,15 @@ from dataclasses import dataclass, field
 from core.probe import Timing
 from core.statistics import median
 from probes.case import Program
+from probes.proof import settle
+from probes.steady import Warmth
 
 SHORTEST_SAMPLE_S = 0.010
 """Calls are looped until a sample is at least this long; shorter ones drown in the clock and the scheduler."""
 WARM_CALLS = 3
 WARM_S = 0.15
+WARM_MOST_S = 0.25
+"""A machine whose blocks never agree is not waited for any longer; the measurement says so."""
 MOST_SAMPLES = 400
 
 
@@ -36,17 +40,31 @@ class Stopwatch:
     loops: int = 1
     warm: list[int] = field(default_factory=list[int])
     samples: list[int] = field(default_factory=list[int])
+    late: list[int] = field(default_factory=list[int])
+    warmth: Warmth = field(default_factory=Warmth)
 
-    def first_call(self) -> None:
-        """Run once; for a compiling program this holds the compilation."""
-        self.first_ns = self._time(1)
+    def first_call(self) -> object:
+        """Run once and return the output; for a compiling program this holds the compilation."""
+        start = self.clock()
+        output = self.program.run()
+        self.first_ns = self.clock() - start
+        return output
 
     def warm_up(self) -> None:
-        """Run until at least `WARM_CALLS` calls and `WARM_S` seconds have passed, then fix the number of loops."""
-        spent = 0
+        """Run until calls and seconds are enough and the last blocks agree, `WARM_MOST_S` at most; then fix the loops.
+
+        After each call it is asked, outside the timed region, how long its output was still to come.
+        """
+        spent, clock = 0, self.clock
         taken: list[int] = []
-        while len(taken) < WARM_CALLS or spent < WARM_S * 1e9:
-            taken.append(self._time(1))
+        while len(taken) < WARM_CALLS or spent < WARM_S * 1e9 or (spent < WARM_MOST_S * 1e9 and not self.warmth.steady):
+            start = clock()
+            output = self.program.run()
+            ran = clock()
+            settle(output)
+            self.late.append(clock() - ran)
+            taken.append(ran - start)
+            self.warmth.add(taken[-1])
             spent += taken[-1]
         self.warm.extend(taken)
         steady = max(1.0, median(taken[len(taken) // 2 :]))
@@ -55,6 +73,11 @@ class Stopwatch:
     def rewarm(self) -> None:
         """Run once after a pause, so that caches and clocks are where they would be in a steady run."""
         self.warm.append(self._time(1))
+
+    def start_again(self) -> None:
+        """Begin with new samples; those taken so far are kept among the warm-up calls."""
+        self.warm.extend(self.samples)
+        self.samples.clear()
 
     def sample(self) -> int:
         """Take one sample, keep it, and return how long it took in nanoseconds."""

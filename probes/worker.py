@@ -16,11 +16,12 @@ from core.probe import Probe
 from core.statistics import median
 from probes.accounting import Laps, StageSeconds
 from probes.agreed import Agreed, source_digest, surroundings
-from probes.agreement import Agreement, check, worst
+from probes.agreement import TOLERANCE, Agreement, check, worst
 from probes.backends import backend_module
 from probes.case import Case
 from probes.depths import depths_of
 from probes.environment import CPUS, hold_to_cpus
+from probes.evidence import Examiner
 from probes.kernels import kernel_modules
 from probes.messages import (
     Broken,
@@ -37,6 +38,8 @@ from probes.messages import (
     read_request,
     write,
 )
+from probes.platforms import assert_platform
+from probes.precision import assert_precision, cancellation
 from probes.process import die_with_parent, first_to_be_killed, peak_resident_bytes
 from probes.reduced import ReducedModel
 from probes.rig import Rig, SystemBench
@@ -59,6 +62,7 @@ class Worker:
     rig: Rig | None = None
     links: Any = None
     device_kind: str = ""
+    examiner: Examiner = field(default_factory=Examiner)
     stage: str = "start"
     laps: Laps = field(default_factory=Laps)
 
@@ -78,6 +82,7 @@ class Worker:
         self.stage = "import"
         module = backend_module(request.runtime)
         self.backend, self.device_kind = module.open_backend(request.runtime, request.device_kind), request.device_kind
+        assert_platform(request.device_kind, self.backend)
         versions, device = self.backend.versions(), self.backend.describe()
         if request.agreed:
             named = tuple(f"{name} {version}" for name, version in versions)
@@ -86,12 +91,13 @@ class Worker:
         return Ready(versions, device)
 
     def _prepare(self, probe: Probe) -> Prepared:
-        self.laps = Laps()
+        self.laps, self.examiner = Laps(), Examiner()
         if probe.family == "system":
             return self._prepare_system(probe)
-        subject = subject_of(probe)
+        subject = self.subject(probe)
         sizes = dict(probe.sizes)
         self.stage = "agree"
+        self._assert_precision(probe.dtype)
         self.agreement = self._agree(subject, sizes, probe)
         self.laps.lap("agree")
         self.stage = "compile"
@@ -100,6 +106,7 @@ class Worker:
         self.stage = "warm-up"
         for watch in self.watches:
             watch.warm_up()
+            self.examiner.warmed(watch)
         self.laps.lap("warm-up")
         spent, self.laps = self.laps.seconds(), Laps()
         return Prepared(median(self.watches[-1].warm) * 1e-9, spent)
@@ -124,11 +131,17 @@ class Worker:
 
     def _sample(self, request: Sample) -> Sampled:
         self.stage = "measure"
+        for watch in self.watches if request.again else ():
+            watch.start_again()
         before = tuple((_timed_s(watch.samples, watch.loops), sum(watch.warm) * 1e-9) for watch in self.watches)
         sample_in_turn(self.watches, request.budget_s, request.fewest)
         timed_s = sum(_timed_s(w.samples, w.loops) - b[0] for w, b in zip(self.watches, before, strict=True))
         warm_s = sum(sum(w.warm) * 1e-9 - b[1] for w, b in zip(self.watches, before, strict=True))
         return Sampled(len(self.watches[0].samples), (("warm-up", warm_s), ("samples", timed_s)))
+
+    def subject(self, probe: Probe) -> Subject:
+        """Return what a probe names."""
+        return subject_of(probe)
 
     def _agree(self, subject: Subject, sizes: dict[str, Any], probe: Probe) -> Agreement:
         """Compare a subject with the reference on small sizes, once; a model as a whole if it is small, else part by part."""
@@ -143,12 +156,20 @@ class Worker:
             self.agreed.keep(case, found)
         return found
 
+    def _assert_precision(self, dtype: str) -> None:
+        """Hold the arithmetic to the name of the dtype, once for each of them."""
+        case = Case(cancellation(), {}, 1, "forward", "none", dtype)
+        if dtype in TOLERANCE and self.agreed.find(case) is None:
+            assert_precision(self.backend, case)
+            self.agreed.keep(case, Agreement(0.0, None))
+
     def _watch(self, subject: Subject, sizes: dict[str, Any], probe: Probe, depth: int) -> Stopwatch:
         if depth == 0:
             return self._frame(probe)
         case = Case(subject, sizes, depth, probe.mode, probe.optimizer, probe.dtype, probe.seed)
         watch = Stopwatch(self.backend.block_program(case), depth)
-        watch.first_call()
+        output = watch.first_call()
+        self.examiner.see(case, watch.program, output)
         return watch
 
     def _frame(self, probe: Probe) -> Stopwatch:
@@ -173,14 +194,13 @@ class Worker:
         counts = self.rig.counts if self.rig else ()
         self.watches, self.agreement = (), None
         self._put_away()
-        return Finished(timings, peak_resident_bytes(), error, counts=counts)
+        return Finished(timings, peak_resident_bytes(), error, self.examiner.evidence(), counts=counts)
 
     def _put_away(self) -> None:
         """Close the rig of a system probe, if any."""
         rig, self.rig = self.rig, None
         if rig is not None:
             rig.close()
-
 
     def given_up(self) -> StageSeconds:
         """Drop what is prepared, and return what a preparation had cost until it failed."""
@@ -195,6 +215,7 @@ class Worker:
 def _timed_s(samples: list[int], loops: int) -> float:
     """Return the seconds that samples took, each being nanoseconds a call."""
     return sum(samples) * loops * 1e-9
+
 
 
 def main(parent: int, read_fd: int, write_fd: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from core.errors import WorkerError
 from probes.backends.jax_ops import JaxOps
+from probes.backends.proofs import xla_facts
 from probes.case import LEARNING_RATE, Case, Program, cotangent, direction, materials
 
 RUNTIMES = ("jax",)
@@ -43,6 +44,10 @@ class JaxBackend:
 
         return (("jax", self.jax.__version__), ("jaxlib", jaxlib.__version__), ("optax", optax.__version__))
 
+    def platform(self) -> str:
+        """Return where arrays lie."""
+        return next(iter(self.jax.numpy.zeros(1).devices())).platform
+
     def describe(self) -> str:
         """Return one line on the device."""
         device = self.jax.devices()[0]
@@ -55,18 +60,24 @@ class JaxBackend:
         state = initial_state(case)
         if not case.training:
             infer = jax.jit(lambda w, s, i: chain(case, w, s, i)[0])
-            return Program(lambda: jax.block_until_ready(infer(weights, state, inputs)), True)
+            return Program(
+                lambda: jax.block_until_ready(infer(weights, state, inputs)),
+                True,
+                arguments=lambda: inputs,
+                facts=lambda: xla_facts(infer, weights, state, inputs),
+            )
         optimizer = self._optimizer(case.optimizer)
         shape = jax.eval_shape(lambda w, s, i: chain(case, w, s, i)[0], weights, state, inputs).shape
         grown = None if case.ends_in_loss else jax.numpy.asarray(cotangent(shape, case.seed), self._dtype(case))
         step = jax.jit(partial(_step, jax, case, optimizer), donate_argnums=(0, 1, 2))
         held = [weights, optimizer.init(weights), state]
 
-        def run() -> None:
+        def run() -> Any:
             *held[:], produced = step(*held, inputs, grown)
             jax.block_until_ready((held, produced))
+            return produced[0]
 
-        return Program(run, True, held.clear)
+        return Program(run, True, held.clear, lambda: inputs, lambda: xla_facts(step, *held, inputs, grown))
 
     def answer(self, case: Case) -> tuple[Any, float | None]:
         """Return the output of one forward pass, and the directional derivative when training."""

@@ -47,6 +47,12 @@ class KerasBackend:
         name = self.keras.backend.backend()
         return (("keras", self.keras.__version__), (name, import_module(name).__version__))
 
+    def platform(self) -> str:
+        """Return where arrays lie."""
+        array = self.keras.ops.zeros(1)
+        name = str(next(iter(array.devices())).platform if hasattr(array, "devices") else array.device).lower()
+        return next((kind for kind in ("gpu", "cuda", "tpu", "cpu") if kind in name), name)
+
     def describe(self) -> str:
         """Return one line on the backend."""
         return f"keras on {self.keras.backend.backend()}"
@@ -55,8 +61,8 @@ class KerasBackend:
         """Return a step of a chain of blocks."""
         model, inputs, target = self._model(case, LEARNING_RATE)
         if case.training:
-            return Program(partial(model.train_on_batch, inputs, target), True)
-        return Program(partial(model.predict_on_batch, inputs), True)
+            return Program(partial(model.train_on_batch, inputs, target), True, arguments=lambda: inputs)
+        return Program(partial(model.predict_on_batch, inputs), True, arguments=lambda: inputs)
 
     def answer(self, case: Case) -> tuple[Any, float | None]:
         """Return the output of one forward pass, and the directional derivative when training.

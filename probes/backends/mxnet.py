@@ -47,19 +47,20 @@ class MxnetBackend:
         """Return a step of a chain of blocks."""
         chain, inputs = self._build(case, materials(case))
         if not case.training:
-            return Program(lambda: self._infer(chain, inputs), True)
+            return Program(lambda: self._infer(chain, inputs), True, arguments=lambda: inputs)
         trainer = self._trainer(chain, case.optimizer)
         grown = None if case.ends_in_loss else self._cotangent(case, chain, inputs)
 
-        def step() -> None:
+        def step() -> Any:
             with self.mx.autograd.record():
                 output = chain(*inputs.values())
             output.backward(grown)
             if trainer is not None:
                 trainer.step(1)
             self.mx.nd.waitall()
+            return output
 
-        return Program(step, True)
+        return Program(step, True, arguments=lambda: inputs)
 
     def answer(self, case: Case) -> tuple[Any, float | None]:
         """Return the output of one forward pass in canonical layout, and the directional derivative when training."""
@@ -112,8 +113,10 @@ class MxnetBackend:
                 chosen = own.SGD(learning_rate=LEARNING_RATE)
         return self.mx.gluon.Trainer(parameters, chosen)
 
-    def _infer(self, chain: Any, inputs: dict[str, Any]) -> None:
-        chain(*inputs.values()).wait_to_read()
+    def _infer(self, chain: Any, inputs: dict[str, Any]) -> Any:
+        output = chain(*inputs.values())
+        output.wait_to_read()
+        return output
 
     def _cotangent(self, case: Case, chain: Any, inputs: dict[str, Any]) -> Any:
         shape = _to_canonical(chain(*inputs.values()).asnumpy()).shape

@@ -3,9 +3,11 @@
 The optimizers are TensorFlow's own fused update kernels; images are NHWC.
 """
 
+from functools import partial
 from typing import Any
 
 from core.errors import WorkerError
+from probes.backends.proofs import is_kernel, tensorflow_facts
 from probes.backends.tensorflow_ops import TensorflowOps
 from probes.case import LEARNING_RATE, Case, Program, cotangent, direction, materials
 
@@ -40,6 +42,10 @@ class TensorflowBackend:
         """Return (distribution, version) pairs."""
         return (("tensorflow", self.tf.__version__),)
 
+    def platform(self) -> str:
+        """Return where arrays lie."""
+        return self.tf.constant(0.0).device.split(":")[-2]
+
     def describe(self) -> str:
         """Return one line on the devices."""
         return ", ".join(device.name for device in self.tf.config.list_physical_devices())
@@ -51,12 +57,14 @@ class TensorflowBackend:
         inputs = chain.inputs()
         grown = chain.cotangent(inputs) if case.training and not case.ends_in_loss else self.tf.constant(1.0)
 
-        def run() -> None:
+        def run() -> Any:
             outputs = step(inputs, grown) if case.training else step(inputs)
             for output in outputs:
                 output.numpy()
+            return outputs[0]
 
-        return Program(run, True)
+        facts = partial(tensorflow_facts, self.tf, self.xla, chain.infer, inputs) if is_kernel(case) else None
+        return Program(run, True, arguments=lambda: inputs, facts=facts)
 
     def answer(self, case: Case) -> tuple[Any, float | None]:
         """Return the output of one forward pass, and the directional derivative when training."""

@@ -4,10 +4,12 @@
 `torch.compile(model)` in a training script does.
 """
 
+from functools import partial
 from typing import Any
 
 from core.errors import WorkerError
 from probes.backends import torch_layers
+from probes.backends.proofs import is_kernel, torch_facts
 from probes.case import LEARNING_RATE, Case, Materials, Program, cotangent, direction, materials
 
 RUNTIMES = ("torch-eager", "torch-compile")
@@ -46,6 +48,10 @@ class TorchBackend:
         """Return (distribution, version) pairs."""
         return (("torch", self.torch.__version__),)
 
+    def platform(self) -> str:
+        """Return where arrays lie."""
+        return self.torch.zeros(1, device=self.device).device.type
+
     def describe(self) -> str:
         """Return one line on the device and the threads."""
         return f"{self.device.type}, {self.torch.get_num_threads()} threads"
@@ -55,10 +61,12 @@ class TorchBackend:
         chain, optimizer, inputs = self._build(case, materials(case))
         forward = self._callable(chain)
         if not case.training:
-            return Program(lambda: self._infer(forward, inputs), self.first_call_compiles, self._release)
+            infer = partial(self._infer, forward, inputs)
+            facts = partial(torch_facts, self.torch, self.compiled, infer) if is_kernel(case) else None
+            return Program(infer, self.first_call_compiles, self._release, lambda: inputs, facts)
         grown = None if case.ends_in_loss else self._cotangent(case, chain, inputs)
 
-        def step() -> None:
+        def step() -> Any:
             optimizer.zero_grad(set_to_none=True)
             if case.needs_input_gradient:
                 inputs["x"].grad = None
@@ -66,8 +74,9 @@ class TorchBackend:
             output.backward(grown)
             optimizer.step()
             self.synchronise(output)
+            return output
 
-        return Program(step, self.first_call_compiles, self._release)
+        return Program(step, self.first_call_compiles, self._release, lambda: inputs)
 
     def answer(self, case: Case) -> tuple[Any, float | None]:
         """Return the output of one forward pass in canonical layout, and the directional derivative when training."""
@@ -123,9 +132,11 @@ class TorchBackend:
             case _:
                 return torch.optim.SGD(parameters, lr=LEARNING_RATE)
 
-    def _infer(self, forward: Any, inputs: dict[str, Any]) -> None:
+    def _infer(self, forward: Any, inputs: dict[str, Any]) -> Any:
         with self.torch.inference_mode():
-            self.synchronise(forward(inputs))
+            output = forward(inputs)
+            self.synchronise(output)
+            return output
 
     def _cotangent(self, case: Case, chain: Any, inputs: dict[str, Any]) -> Any:
         with self.torch.no_grad():
