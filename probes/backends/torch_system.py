@@ -187,6 +187,7 @@ class Rank:
         if message["do"] == "load":
             self.load(message["name"], message["bytes"], message["seed"])
             return
+        self.meet()
         for _ in range(message["calls"]):
             self.before()
             self.wait(self.start())
@@ -206,9 +207,12 @@ class Rank:
         must_equal(answer, expected(name, self.rank, self.ranks, count, seed), name)
 
     def before(self) -> None:
-        """Lay fresh data where the sum will be, and meet the others."""
+        """Lay fresh data where the sum will be, so that it never grows."""
         if self.name == "all_reduce":
             self.x.copy_(self.source)
+
+    def meet(self) -> None:
+        """Wait for all the others; calls of one sample then follow each other, as in nccl-tests."""
         self.distributed.barrier()
 
     def start(self) -> Any:
@@ -280,6 +284,7 @@ class Group:
     def _run_others(self, calls: int) -> None:
         for partner in self.partners:
             partner.tell({"do": "run", "calls": calls})
+        self.own.meet()
 
     def _end(self) -> None:
         for partner in self.partners:
