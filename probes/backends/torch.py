@@ -62,7 +62,7 @@ class TorchBackend:
         forward = self._callable(chain)
         if not case.training:
             infer = partial(self._infer, forward, inputs)
-            facts = partial(torch_facts, self.torch, self.compiled, infer) if is_kernel(case) else None
+            facts = partial(torch_facts, self.torch, self.compiled, infer) if self.compiled and is_kernel(case) else None
             return Program(infer, self.compiled, self._release, lambda: inputs, facts)
         grown = None if case.ends_in_loss else self._cotangent(case, chain, inputs)
 
