@@ -1,7 +1,5 @@
 """The dense peak of a device, for the gates: no measurement may beat it."""
 
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from catalog import accelerator
@@ -56,26 +54,6 @@ def peak_bytes_per_s(device: Device) -> float | None:
     except NotFound:
         return None
     return rate * share_of_chip(device) if rate else None
-
-
-def copied_bytes_per_s(cores: int, copied_bytes: int) -> float:
-    """Measure what plain copies of all cores move here in bytes/s, read plus written, the best of three.
-
-    Args:
-        cores: threads that copy side by side, each its own part.
-        copied_bytes: of all sources together; far more than the last-level cache holds.
-    """
-    import numpy as np
-
-    source = [np.full(copied_bytes // cores // 8, 1.5) for _ in range(cores)]
-    target = [np.empty_like(part) for part in source]
-    taken: list[float] = []
-    with ThreadPoolExecutor(cores) as threads:
-        for _ in range(4):
-            start = time.perf_counter()
-            list(threads.map(np.copyto, target, source))
-            taken.append(time.perf_counter() - start)
-    return 2 * sum(part.nbytes for part in source) / min(taken[1:])
 
 
 def _highest_clock(facts: dict[str, str]) -> float | None:

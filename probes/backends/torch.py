@@ -5,6 +5,7 @@
 """
 
 from functools import partial
+from importlib.metadata import version
 from typing import Any
 
 from core.errors import WorkerError
@@ -45,8 +46,8 @@ class TorchBackend:
         self.torch.compile(lambda x: x + x, dynamic=False)(row).sum().backward()
 
     def versions(self) -> tuple[tuple[str, str], ...]:
-        """Return (distribution, version) pairs."""
-        return (("torch", self.torch.__version__),)
+        """Return (distribution, version) pairs, as packages tell them: torch itself adds its build where its package does not."""
+        return (("torch", version("torch")),)
 
     def platform(self) -> str:
         """Return where arrays lie."""
@@ -62,7 +63,7 @@ class TorchBackend:
         forward = self._callable(chain)
         if not case.training:
             infer = partial(self._infer, forward, inputs)
-            facts = partial(torch_facts, self.torch, self.compiled, infer) if is_kernel(case) else None
+            facts = partial(torch_facts, self.torch, self.compiled, infer) if self.compiled and is_kernel(case) else None
             return Program(infer, self.first_call_compiles, self._release, lambda: inputs, facts)
         grown = None if case.ends_in_loss else self._cotangent(case, chain, inputs)
 

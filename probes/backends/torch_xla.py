@@ -5,6 +5,7 @@ The platform is chosen by `PJRT_DEVICE`, which is set before the interpreter sta
 """
 
 from collections.abc import Callable
+from importlib.metadata import version
 from typing import Any
 
 from probes.backends.torch import TorchBackend
@@ -33,7 +34,7 @@ class TorchXlaBackend(TorchBackend):
 
     def versions(self) -> tuple[tuple[str, str], ...]:
         """Return (distribution, version) pairs."""
-        return (("torch", self.torch.__version__), ("torch_xla", self.xla.__version__))
+        return (("torch", version("torch")), ("torch_xla", version("torch_xla")))
 
     def platform(self) -> str:
         """Return where arrays lie."""
