@@ -47,9 +47,10 @@ def history(device: DeviceHistory, theme: str = "light", limit: int = MOST_SERIE
         limit: bands at most.
 
     Returns:
-        The chart, or None when nothing was measured.
+        The chart, or None when nothing was measured twice: a single point has nothing to be held against.
     """
-    shown = [one for one in device.series if any(point.figures.median > 0 for point in one.points)][:limit]
+    again = [one for one in device.series if len(one.points) > 1]
+    shown = [one for one in again if any(point.figures.median > 0 for point in one.points)][:limit]
     if not shown:
         return None
     look = theme_named(theme)

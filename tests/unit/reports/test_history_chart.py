@@ -35,8 +35,9 @@ def rows(device: DeviceHistory, kind: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_it_draws_every_measurement_and_names_each_series_once(theme: str) -> None:
-    device = told(taken(1, 0.1), taken(2, 0.2), taken(3, 0.1, probe=replace(PROBE, runtime="torch-eager"), versions=()))
-    assert len(rows(device, "point")) == 3
+    other = {"probe": replace(PROBE, runtime="torch-eager"), "versions": ()}
+    device = told(taken(1, 0.1), taken(2, 0.2), taken(3, 0.1, **other), taken(4, 0.1, **other))
+    assert len(rows(device, "point")) == 4
     assert [row["name"] for row in rows(device, "name")] == [one.name for one in device.series]
     chart = history(device, theme)
     assert chart is not None
@@ -62,7 +63,9 @@ def test_a_slower_point_lies_higher_and_all_stay_in_their_band() -> None:
 
 def test_nothing_measured_draws_nothing_and_too_many_series_are_counted() -> None:
     assert history(DeviceHistory("uuid", "", "", ())) is None
-    many = told(*(taken(1, 0.1, probe=replace(PROBE, sizes=(("n", n),))) for n in range(MOST_SERIES + 3)))
+    assert history(told(taken(1, 0.1))) is None
+    sizes = [replace(PROBE, sizes=(("n", n),)) for n in range(MOST_SERIES + 3)]
+    many = told(*(taken(day, 0.1, probe=one) for one in sizes for day in (1, 2)))
     assert len(rows(many, "name")) == MOST_SERIES
     chart = history(many)
     assert chart is not None
