@@ -42,7 +42,7 @@ def unsaved(workload: Workload, document: Mapping[str, Any], options: RunOptions
 def show_answer(run: Run) -> None:
     """Draw the three sentences, and how sure the first one is."""
     said = view.headline(run)
-    st.header(plain(said.sentence), anchor=False)
+    st.header(plain(said.sentence, 600), anchor=False)
     advice = run.recommendation
     if advice is not None and advice.confidence is not None and advice.best is not None:
         sure = advice.confidence.p_best
