@@ -36,6 +36,7 @@ from probes.plan import Planned, kernel_probes
 from probes.session import Answered, Event, run_probes
 from services.context import context
 from services.probing import chosen_runtimes, usable
+from services.runtimes import known_runtimes
 
 RUNTIMES = ("jax", "torch-eager")
 DTYPES = ("fp32", "bf16")
@@ -105,7 +106,7 @@ def record(asked: argparse.Namespace) -> Recorded:
     attached = devices()
     device = device_of("cpu" if asked.cpu else "gpu", attached)
     settings = context().settings
-    runtimes = usable(device, chosen_runtimes(tuple(asked.runtime), settings))
+    runtimes = usable(device, chosen_runtimes(tuple(asked.runtime), known_runtimes(settings, (device,))))
     if not runtimes:
         raise BadInput(
             f"no runtime that can use {device.id}",

@@ -28,6 +28,7 @@ from probes.plan import kernel_probes
 from probes.session import Answered, Event, run_probes
 from services.context import context
 from services.probing import chosen_runtimes
+from services.runtimes import known_runtimes
 
 LONG_S = 0.010
 BOUND = 0.05
@@ -90,7 +91,7 @@ def run_once(runtimes: Sequence[str], tier: str, only: str | None) -> tuple[list
     """Measure one tier on the processor in a fresh session, and return outcomes and what the time went into."""
     settings = context().settings
     device = next(one for one in devices() if one.kind == "cpu")
-    installed = chosen_runtimes(tuple(runtimes), settings)
+    installed = chosen_runtimes(tuple(runtimes), known_runtimes(settings, (device,)))
     heard: list[Event] = []
     planned = kernel_probes(installed, device, tier, only)
     run_probes(planned, (device,), installed, settings, heard.append, lambda: False, BUDGET_S)
