@@ -9,13 +9,14 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from core.device import Device
 from core.statistics import median
-from probes.clocks import NvidiaLibrary
+from probes.devices.nvidia import load_nvml
 
 EVERY_S = 0.4
 LOW_CLOCK = 0.75
@@ -24,6 +25,9 @@ HELD_DOWN = {8: "hardware slowdown", 32: "software thermal", 64: "hardware therm
 """Bits of NVML's clock event reasons that mean a fault of cooling or supply. A power cap (4) is how such chips run."""
 IDLE = 1
 MOST_COOLING_S = 20.0
+_GRAPHICS, _SM = 0, 1
+_REASONS = ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
+"""The second is its name before driver 535. Source: NVML API reference, clock event reasons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,27 +67,53 @@ class CpuSensor:
 
 @dataclass(frozen=True, slots=True)
 class NvidiaSensor:
-    """One NVIDIA device, through its management library."""
+    """One NVIDIA device, through its driver's management library; what a virtual machine or a partition does not tell is unknown.
 
-    library: NvidiaLibrary
+    Args:
+        nvml: the module `pynvml`, initialised.
+        uuid: of the device.
+    """
+
+    nvml: Any
     uuid: str
 
     def read(self) -> Reading | None:
         """Return the SM clock, the default one, and the reasons; None when the driver does not answer."""
-        clock = self.library.clock_mhz(self.uuid)
-        default = self.library.default_mhz(self.uuid)
-        reasons = self.library.reasons(self.uuid)
+        clock = self._ask("nvmlDeviceGetClockInfo", _SM)
+        default = self._ask("nvmlDeviceGetDefaultApplicationsClock", _GRAPHICS) or self._ask("nvmlDeviceGetMaxClockInfo", _SM)
+        known = (self._ask(name) for name in _REASONS)
+        reasons = next((bits for bits in known if bits is not None), None)
         if clock is None and reasons is None:
             return None
         return Reading(clock * 1e6 if clock else None, default * 1e6 if default else None, reasons or 0)
+
+    def _ask(self, name: str, *arguments: int) -> int | None:
+        try:
+            return int(getattr(self.nvml, name)(self.nvml.nvmlDeviceGetHandleByUUID(self.uuid), *arguments))
+        except (self.nvml.NVMLError, AttributeError):
+            return None
+
+
+@cache
+def _nvml() -> Any:
+    """Return NVML, initialised for as long as this process lives, or None where there is none."""
+    try:
+        nvml = load_nvml()
+    except (ImportError, OSError):
+        return None
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError:
+        return None
+    return nvml
 
 
 def sensor_for(device: Device) -> Sensor | None:
     """Return what tells the clock of a device, or None: no clock of a TPU is told, its drift has to do."""
     if device.kind == "cpu":
         return CpuSensor()
-    library = NvidiaLibrary.load() if device.kind == "gpu" and device.uuid.startswith(("GPU-", "MIG-")) else None
-    return NvidiaSensor(library, device.uuid) if library else None
+    nvml = _nvml() if device.kind == "gpu" and device.uuid.startswith(("GPU-", "MIG-")) else None
+    return NvidiaSensor(nvml, device.uuid) if nvml else None
 
 
 @dataclass

@@ -1,9 +1,9 @@
 """The watch beside a measurement: recorded readings, a recorded management library, and files of a kernel."""
 
-import ctypes
 from pathlib import Path
 
-from probes.clocks import NvidiaLibrary
+import pynvml
+
 from probes.watch import CpuSensor, NvidiaSensor, Reading, Watch, held_down, throttle_doubt
 
 FULL = Reading(1.98e9, 1.98e9)
@@ -20,30 +20,29 @@ class Recorded:
 
 
 class RecordedLibrary:
-    """Answers like the management library of a board that is held down by heat; what a driver lacks is not there."""
+    """Answers like NVML about a board that is held down by heat; what a driver lacks is not there."""
+
+    NVMLError = pynvml.NVMLError
 
     def __init__(self, clock: int, default: int, reasons: int) -> None:
         self.clock, self.default, self.bits = clock, default, reasons
 
-    def nvmlDeviceGetHandleByUUID(self, uuid: bytes, handle: object) -> int:
-        return 0 if uuid == b"GPU-1" else 6
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:
+        if uuid != "GPU-1":
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
+        return uuid
 
-    def nvmlDeviceGetClockInfo(self, handle: object, kind: object, result: object) -> int:
-        return self._set(result, self.clock)
+    def nvmlDeviceGetClockInfo(self, handle: str, kind: int) -> int:
+        return self.clock
 
-    def nvmlDeviceGetDefaultApplicationsClock(self, handle: object, kind: object, result: object) -> int:
-        return 3
+    def nvmlDeviceGetDefaultApplicationsClock(self, handle: str, kind: int) -> int:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
 
-    def nvmlDeviceGetMaxClockInfo(self, handle: object, kind: object, result: object) -> int:
-        return self._set(result, self.default)
+    def nvmlDeviceGetMaxClockInfo(self, handle: str, kind: int) -> int:
+        return self.default
 
-    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: object, result: object) -> int:
-        return self._set(result, self.bits)
-
-    @staticmethod
-    def _set(result: object, value: int) -> int:
-        ctypes.cast(result, ctypes.POINTER(ctypes.c_uint))[0] = value
-        return 0
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: str) -> int:
+        return self.bits
 
 
 def test_a_chip_at_its_clock_is_not_held_down() -> None:
@@ -86,14 +85,14 @@ def test_a_cool_down_ends_as_soon_as_the_chip_is_let_go() -> None:
 
 
 def test_the_management_library_of_an_old_driver_is_read() -> None:
-    sensor = NvidiaSensor(NvidiaLibrary(RecordedLibrary(1200, 1980, 96)), "GPU-1")
+    sensor = NvidiaSensor(RecordedLibrary(1200, 1980, 96), "GPU-1")
     reading = sensor.read()
     assert reading == Reading(1.2e9, 1.98e9, 96)
     assert held_down([reading]) == "software thermal, hardware thermal"
 
 
 def test_a_board_that_does_not_answer_gives_no_reading() -> None:
-    assert NvidiaSensor(NvidiaLibrary(RecordedLibrary(1200, 1980, 96)), "GPU-2").read() is None
+    assert NvidiaSensor(RecordedLibrary(1200, 1980, 96), "GPU-2").read() is None
 
 
 def test_a_processor_is_read_from_the_files_of_its_kernel(tmp_path: Path) -> None:
