@@ -208,7 +208,7 @@ class Environments:
             tell(f"importing {modules}")
             environment = worker_environment(runtime, spec.kind, os.environ, self.folder.parent, "")
             _run([own, "-c", f"import {modules}"], tell, environment, SMOKE_S)
-        return json.loads(_run([own, "-c", _LIST], tell, None, SMOKE_S))
+        return json.loads(_run([own, "-c", _LIST], lambda _line: None, None, SMOKE_S))
 
     @contextmanager
     def _alone(self, place: Path, tell: Tell) -> Generator[None]:
