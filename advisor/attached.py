@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from advisor.answered import Answered
-from advisor.beliefs import BELIEFS, CHIP_HABITS, EAGER_RUNTIMES
+from advisor.beliefs import BELIEFS, CHIP_HABITS, EAGER_RUNTIMES, UNCOMPILED_RUNTIMES
 from advisor.blocks import BlockTime, probe_of, time_of_block
 from advisor.charges import cost_of, energy_of, throughput_of
 from advisor.communication import all_reduce_s, exposed_s, fabric_of
@@ -217,7 +217,7 @@ def _step(place: Place, slices: Slices) -> Quantity:
 
 def _compile(place: Place, times: tuple[Timed, ...], reduced: Reduced | None) -> Quantity | None:
     """Return the compile time of the whole model: compilers here unroll, so each repeat is compiled again."""
-    if place.eager:
+    if place.runtime.id in UNCOMPILED_RUNTIMES:
         return exact(0.0, "measured", "nothing is compiled")
     parts = [(time, block.repeats**BELIEFS.compile_growth) for block, time in times]
     how = "compile time of each block x its repeats"

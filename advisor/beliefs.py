@@ -158,3 +158,5 @@ FUSED_TRAFFIC = {"elementwise": 0.35, "norm": 0.6, "matmul": 1.0}
 
 EAGER_RUNTIMES = ("torch-eager", "keras-torch", "mxnet")
 """Runtimes that start operations one by one and fuse nothing; hybridized MXNet starts them from its engine."""
+UNCOMPILED_RUNTIMES = ("torch-eager", "keras-torch")
+"""Runtimes whose first call makes no program; hybridized MXNet makes a graph."""

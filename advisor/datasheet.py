@@ -6,7 +6,7 @@ Datasheets cannot tell two compilers apart, so runtimes that fuse share one figu
 from dataclasses import dataclass
 from math import exp, hypot
 
-from advisor.beliefs import BELIEFS, CHIP_HABITS, EAGER_RUNTIMES
+from advisor.beliefs import BELIEFS, CHIP_HABITS, EAGER_RUNTIMES, UNCOMPILED_RUNTIMES
 from advisor.charges import cost_of, energy_of, throughput_of
 from advisor.communication import Fabric, all_gather_s, all_reduce_s, exposed_s, fabric_of
 from advisor.efficiency import Demand, Silicon, block_seconds, demands_of, silicon_of
@@ -97,8 +97,9 @@ class Datasheets:
         found = self._predictions[key]
         if found is None:
             return f"a batch of {workload.batch} does not divide over {pool.count} chips"
-        compile_s = exact(0.0, "datasheet", "nothing is compiled") if eager else None
-        missing = found.missing if eager else (*found.missing, f"compile time of {runtime.id} on {chip.key}: not measured")
+        uncompiled = runtime.id in UNCOMPILED_RUNTIMES
+        compile_s = exact(0.0, "datasheet", "nothing is compiled") if uncompiled else None
+        missing = found.missing if uncompiled else (*found.missing, f"compile time of {runtime.id} on {chip.key}: not measured")
         return Estimate(
             Candidate(runtime.id, (pool,), found.division.plan), found.step, found.throughput, found.memory, compile_s,
             found.cost, found.energy, found.division.memory, chip.memory_bytes, found.breakdown,

@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from filelock import FileLock
-
 from bench.control import share_of_others, usage
 from core.errors import BadInput, one_line
 from core.statistics import iqr, median
+from probes.lease import Lease
 from services import devices
 from services.context import context
 
@@ -71,9 +70,12 @@ def take(case: str, runtime: str, limit_s: float = LIMIT_S) -> TruthRow:
 def lease() -> Iterator[None]:
     """Hold the processor as a measuring session does, so that no run of Tandem on this host measures at the same time."""
     settings = context().settings
-    settings.leases.mkdir(parents=True, exist_ok=True)
-    with FileLock(settings.leases / f"{devices.report().devices[0].uuid}.lock", mode=0o666):
+    held = Lease(settings.leases, devices.report().devices[0].uuid, owner=settings.owner)
+    held.acquire(lambda _place: None, lambda: False)
+    try:
         yield
+    finally:
+        held.release()
 
 
 def interpreter_of(runtime: str) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.device import Device
+
 ROOT = Path(__file__).resolve().parent.parent
 _KEPT = (
     "PATH",
@@ -32,6 +34,8 @@ _BY_RUNTIME = {
     "keras-torch": {"KERAS_BACKEND": "torch"},
 }
 _JAX_PLATFORM = {"cpu": "cpu", "gpu": "cuda", "tpu": "tpu"}
+_JAX_GPU = {"AMD": "rocm"}
+"""By vendor, where it is not CUDA: the alias `gpu` fails when one of its platforms is not there."""
 _PJRT_DEVICE = {"cpu": "CPU", "gpu": "CUDA", "tpu": "TPU"}
 
 
@@ -91,7 +95,18 @@ def hold_to_cpus(wanted: str | None) -> None:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(wanted)])
 
 
-def worker_environment(runtime: str, device_kind: str, inherited: Mapping[str, str], home: Path, run_id: str) -> dict[str, str]:
+def only_device(device: Device) -> dict[str, str]:
+    """Return the variables that show a worker no other GPU than its own; nothing for what NVIDIA's driver does not name.
+
+    Args:
+        device: that the worker is for.
+    """
+    return {"CUDA_VISIBLE_DEVICES": device.uuid} if device.kind == "gpu" and device.uuid.startswith("GPU-") else {}
+
+
+def worker_environment(
+    runtime: str, device_kind: str, inherited: Mapping[str, str], home: Path, run_id: str, vendor: str = ""
+) -> dict[str, str]:
     """Return the whole environment of one worker.
 
     Args:
@@ -100,6 +115,7 @@ def worker_environment(runtime: str, device_kind: str, inherited: Mapping[str, s
         inherited: the launcher's own environment; only what a process needs is passed on.
         home: data directory, for compile caches.
         run_id: marks the process, so that a sweep finds it.
+        vendor: of the device; empty when unknown.
     """
     result = {name: inherited[name] for name in _KEPT if name in inherited}
     result |= {name: value for name, value in inherited.items() if name.startswith(("OPENBLAS_", "OMP_", "MKL_"))}
@@ -119,6 +135,7 @@ def worker_environment(runtime: str, device_kind: str, inherited: Mapping[str, s
         result["TANDEM_RUN_ID"] = run_id
     if device_kind == "cpu":
         result |= {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}
+    jax = _JAX_GPU.get(vendor, _JAX_PLATFORM["gpu"]) if device_kind == "gpu" else _JAX_PLATFORM[device_kind]
     for name, value in _BY_RUNTIME.get(runtime, {}).items():
-        result[name] = value.format(jax=_JAX_PLATFORM[device_kind], pjrt=_PJRT_DEVICE[device_kind])
+        result[name] = value.format(jax=jax, pjrt=_PJRT_DEVICE[device_kind])
     return result

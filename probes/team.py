@@ -9,7 +9,7 @@ from core.device import Device
 from core.probe import Probe, Runtime
 from core.settings import Settings
 from probes.accounting import Account
-from probes.environment import Setting, runtimes_folder, setting_environment, worker_environment
+from probes.environment import Setting, only_device, runtimes_folder, setting_environment, worker_environment
 from probes.launcher import Limits, WorkerGone, WorkerHandle, default_interpreter
 from probes.messages import Broken, Open, Ready
 from probes.system import setting_of
@@ -110,7 +110,10 @@ class Team:
 
     def _environment(self, bench: Bench) -> dict[str, str]:
         run_id = os.environ.get("TANDEM_RUN_ID", "")
-        environment = worker_environment(bench.runtime.id, self.device.kind, os.environ, self.settings.home, run_id)
+        vendor = self.device.board.vendor if self.device.board else ""
+        environment = worker_environment(bench.runtime.id, self.device.kind, os.environ, self.settings.home, run_id, vendor)
+        if bench.setting.devices < 2:
+            environment |= only_device(self.device)
         far = self.benches.get(bench.setting.partner)
         there = far.runtime.interpreter if far else ""
         return environment | setting_environment(bench.setting, self.device.kind, there, self.limits.memory_bytes)

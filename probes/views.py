@@ -106,6 +106,7 @@ def ask_runtimes(
     home: Path,
     limit_s: float = LIMIT_S,
     on_view: Callable[[View], None] = lambda _view: None,
+    vendor: str = "",
 ) -> tuple[View, ...]:
     """Ask every installed runtime for every kind of device, two processes at a time; modes of one framework share an answer.
 
@@ -116,6 +117,7 @@ def ask_runtimes(
         home: data directory, for caches.
         limit_s: seconds that one may take.
         on_view: hears of each as soon as it is there, in a thread of the pool.
+        vendor: of the GPUs; empty when there are none.
     """
     alike: dict[tuple[str, str, str, str], list[Runtime]] = {}
     for runtime in runtimes:
@@ -124,7 +126,7 @@ def ask_runtimes(
 
     def one(group: tuple[str, list[Runtime]]) -> tuple[View, ...]:
         kind, members = group
-        view = ask(members[0], kind, inherited, home, limit_s)
+        view = ask(members[0], kind, inherited, home, limit_s, vendor)
         views = tuple(replace(view, runtime=member.id) for member in members)
         for each in views:
             on_view(each)
@@ -134,9 +136,11 @@ def ask_runtimes(
         return tuple(chain.from_iterable(pool.map(one, [(key[3], members) for key, members in alike.items()])))
 
 
-def ask(runtime: Runtime, kind: str, inherited: Mapping[str, str], home: Path, limit_s: float = LIMIT_S) -> View:
+def ask(
+    runtime: Runtime, kind: str, inherited: Mapping[str, str], home: Path, limit_s: float = LIMIT_S, vendor: str = ""
+) -> View:
     """Ask one runtime for one kind of device; whatever goes wrong is the reason of its view."""
-    environment = {**worker_environment(runtime.id, kind, inherited, home, ""), "TF_CPP_MIN_LOG_LEVEL": "0"}
+    environment = {**worker_environment(runtime.id, kind, inherited, home, "", vendor), "TF_CPP_MIN_LOG_LEVEL": "0"}
     started = monotonic()
     try:
         process = subprocess.Popen(  # noqa: S603 - our own module in an interpreter of the user's or ours

@@ -42,7 +42,8 @@ def asked(report: DevicesReport, on_view: Callable[[View], None] = lambda _view:
         on_view: hears of each answer, in another thread.
     """
     kinds = tuple(kind for kind in KINDS if any(device.kind == kind for device in report.devices))
-    views = ask_runtimes(report.runtimes, kinds, os.environ, context().settings.home, on_view=on_view)
+    vendor = next((one.board.vendor for one in report.devices if one.kind == "gpu" and one.board), "")
+    views = ask_runtimes(report.runtimes, kinds, os.environ, context().settings.home, on_view=on_view, vendor=vendor)
     return _judged(report.devices, report.runtimes, views)
 
 

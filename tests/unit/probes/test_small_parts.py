@@ -9,7 +9,7 @@ from core.device import Device
 from core.errors import BadInput, NotFound
 from core.probe import Probe, Runtime, Timing
 from probes.backends import backend_module, backend_modules
-from probes.environment import worker_environment
+from probes.environment import only_device, worker_environment
 from probes.launcher import say_exit
 from probes.messages import (
     Broken,
@@ -68,6 +68,18 @@ def test_a_worker_on_the_cpu_sees_no_gpu_and_no_secrets() -> None:
 
 def test_the_backend_of_keras_is_set_before_its_import() -> None:
     assert worker_environment("keras-torch", "cpu", {}, Path("/h"), "")["KERAS_BACKEND"] == "torch"
+
+
+def test_a_gpu_of_amd_is_asked_for_by_its_own_platform() -> None:
+    assert worker_environment("jax", "gpu", {}, Path("/h"), "", "AMD")["JAX_PLATFORMS"] == "rocm"
+    assert worker_environment("keras-jax", "gpu", {}, Path("/h"), "", "NVIDIA")["JAX_PLATFORMS"] == "cuda"
+    assert worker_environment("jax", "cpu", {}, Path("/h"), "", "AMD")["JAX_PLATFORMS"] == "cpu"
+
+
+def test_a_worker_sees_the_gpu_that_it_is_for_and_no_other() -> None:
+    second = Device("gpu:1", "gpu", "NVIDIA H200", "GPU-2", 141 * 10**9)
+    assert only_device(second) == {"CUDA_VISIBLE_DEVICES": "GPU-2"}
+    assert only_device(Device("cpu:0", "cpu", "CPU", "cpu-1", 2**30)) == {}
 
 
 def test_each_way_to_end_has_its_own_sentence() -> None:
