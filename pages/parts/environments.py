@@ -1,5 +1,6 @@
 """Environments of their own: what can be built, how far a build is, and removing one."""
 
+from time import monotonic
 from typing import Literal
 
 import streamlit as st
@@ -11,6 +12,8 @@ from pages.parts.text import plain, refuse
 from services import runtimes as service
 
 EVERY_S = 2.0
+UNSEEN_S = 30.0
+"""After which a build that was never seen to run has ended; its log says how."""
 WORDS: dict[str, tuple[str, Literal["green", "blue", "gray"]]] = {
     "ready": ("Ready", "green"), "building": ("Building", "blue"), "absent": ("Not built", "gray"),
 }
@@ -24,15 +27,17 @@ def environments() -> None:
     st.fragment(_cards, run_every=EVERY_S if building else None)(building)
 
 
-def _started() -> set[str]:
-    """Return the environments whose build this visit started and that have not been seen to run yet."""
-    return st.session_state.setdefault("environments_started", set())
+def _started() -> dict[str, float]:
+    """Return the environments whose build this visit started and that have not been seen to run yet, and when that was."""
+    return st.session_state.setdefault("environments_started", {})
 
 
 def _cards(shown_building: tuple[str, ...]) -> None:
     found = service.environments()
-    _started().difference_update(one.id for one in found if one.state != "absent")
-    if any(one.id in shown_building and one.state == "ready" for one in found):
+    for one in found:
+        if one.state != "absent" or monotonic() - _started().get(one.id, 0.0) > UNSEEN_S:
+            _started().pop(one.id, None)
+    if any(one.id in shown_building and one.state != "building" and one.id not in _started() for one in found):
         device_report.clear()
         st.rerun()
     with st.grid(min_column_width=300, gap="small"):
@@ -49,30 +54,35 @@ def _card(one: service.EnvironmentState) -> None:
     st.caption(plain(f"For {', '.join(one.runtimes)}. {one.notes[:1].upper()}{one.notes[1:]}."))
     if one.state == "ready":
         st.caption(plain(f"{write.count(one.size_bytes, 'B')}, built in {write.seconds(one.build_s)}"))
-        st.button("Remove", key=f"remove:{one.id}", icon=":material/delete:", on_click=_remove, args=(one.id,))
+        if st.button("Remove", key=f"remove:{one.id}", icon=":material/delete:"):
+            _remove(one.id)
     elif one.state == "building" or one.id in _started():
         st.caption(plain(f"Now: {one.last}" if one.last else "Starting"))
     else:
         if one.last:
             st.caption(plain(f"The last build ended with: {one.last}", 400))
         asks = one.obstacle or f"Asks for {write.count(one.disk_bytes, 'B')} of free space"
-        st.button(
-            "Build", key=f"build:{one.id}", icon=":material/download:", help=plain(asks, 400),
-            disabled=bool(one.obstacle), on_click=_build, args=(one.id,),
-        )
+        if st.button(
+            "Build", key=f"build:{one.id}", icon=":material/download:", help=plain(asks, 400), disabled=bool(one.obstacle)
+        ):
+            _build(one.id)
 
 
 def _build(name: str) -> None:
     try:
         service.install_in_background(name)
-        _started().add(name)
     except TandemError as error:
         refuse(error)
+    else:
+        _started()[name] = monotonic()
+        st.rerun()
 
 
 def _remove(name: str) -> None:
     try:
         service.remove(name)
-        device_report.clear()
     except TandemError as error:
         refuse(error)
+    else:
+        device_report.clear()
+        st.rerun()
