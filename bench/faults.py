@@ -103,7 +103,7 @@ def of_framework(framework: str, device: Device, only: Sequence[str]) -> Iterabl
     runtime: str = kernels.RUNTIME
     for kind in (*kernels.KINDS, "first call counted"):
         if not only or kind in only:
-            backend = kernels.open_faulty(kind if kind in kernels.KINDS else "honest")
+            backend = kernels.open_faulty(kind)
             yield try_kernel(backend, runtime, kind, MEANT_FOR[kind], device, CONDITIONS.get(kind))
     if not only or "silent CPU fall-back" in only:
         yield from (try_platform(runtime, kind) for kind in ("gpu", "tpu"))

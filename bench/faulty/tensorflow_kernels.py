@@ -23,8 +23,8 @@ KINDS = (
 
 
 def open_faulty(kind: str) -> TensorflowBackend:
-    """Return a backend whose chain of products makes one mistake."""
-    return FaultyTensorflow(kind)
+    """Return a backend whose chain of products makes one mistake; what is no mistake of a program gets an honest one."""
+    return FaultyTensorflow(kind if kind in KINDS else "honest")
 
 
 class FaultyTensorflow(TensorflowBackend):
