@@ -145,6 +145,14 @@ def table(trials: Sequence[Trial]) -> str:
     return "\n".join(rows)
 
 
+def verdict_line(trials: Sequence[Trial]) -> str:
+    """Return the one line that ends the bench."""
+    honest = [trial.right for trial in trials if trial.fault == "honest"]
+    faulty = [trial.right for trial in trials if trial.fault != "honest"]
+    figures = f"{sum(faulty)} of {len(faulty)} faulty kernels and claims caught, {sum(honest)} of {len(honest)} honest ones pass"
+    return f"{'HOLDS' if all((*honest, *faulty)) else 'FALLS SHORT'}: {figures}"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the trials and print the table, or JSON."""
     parser = argparse.ArgumentParser(prog="python -m bench.faults", description=__doc__)
@@ -165,6 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for trial in trials:
             if not trial.right:
                 print(f"WRONG {trial.framework}, {trial.fault}: {'; '.join(trial.said) or 'no gate spoke'}", file=sys.stderr)
+        print(verdict_line(trials))
     return 0 if right else 1
 
 
