@@ -5,15 +5,21 @@ from `bench/native/stream.c`. Tandem's side is its real worker, asked over its p
 runs hand-written code in a process of its own, with the worker's environment and thus its threads. Both stay up; only one works
 at a time; the order is A B, B A, A B, so that a drift of the machine falls on both.
 
-A pair compares what a person would compare: the time that Tandem tells for one copy of a subject (`copy`, the slope over depth)
-and the raw time of its shallowest program (`call`) with one call of the foreign harness. For memory it is the best pass of each
+A pair compares what a person would compare: the time that Tandem tells for one copy of a subject (the slope over depth) with the
+same of the foreign harness: its median call of a deep stack less that of a shallow one, over the copies between them, every copy
+with its own weights. A call of a single layer would count what a call costs once for each layer, which no model pays. Beside it,
+not judged: the raw calls of the deep stacks (`call`) and the least of them (`least call`). For memory it is the best pass of each
 (STREAM's rule) with the best pass of STREAM that moves the same bytes in the same way: a framework allocates its result, so its
-like is `fresh`; `plain` and `stream` are told beside it.
+like is `fresh`; `plain` and `stream` are told beside it. Vectors are four last-level caches long, as STREAM asks.
+
+Two processes with the same program differ by where their memory and threads came to lie, so all pairs of a row are taken in
+rounds, with new processes on both sides in each.
 
 Bounds, all of which must hold for exit 0: for every row the median of the pairs' ratios (Tandem over foreign) of the told time
 is within 3 % of 1.
 
-Run: `python -m bench.harnesses [--json] [--runtime ID ...] [--only CASE ...] [--pairs N] [--seconds S] [--show-pairs]`. The
+Run: `python -m bench.harnesses [--json] [--runtime ID ...] [--only CASE ...] [--pairs N] [--rounds N] [--seconds S]
+[--show-pairs]`. The
 machine must be quiet: what others used of it is told.
 """
 
@@ -30,11 +36,11 @@ import psutil
 
 from bench.compiled import build
 from bench.control import Usage, share_of_others, usage
-from bench.foreign.cases import CASES, MEMORY_CASES, Case
+from bench.foreign.cases import CASES, MEMORY, Case, memory_cases
 from bench.foreign.serve import HARNESSES
 from bench.sides import ForeignSide, OwnSide, Stream, cut, environment_for, probe_of
 from bench.truth import lease
-from core.errors import BadInput, TandemError
+from core.errors import TandemError
 from core.statistics import iqr, median
 from probes.inventory import cpu
 
@@ -42,8 +48,6 @@ BOUND = 0.03
 STREAM_PASSES = 6
 WAYS = ("fresh", "plain", "stream")
 FEWEST_PAIRS = 5
-CACHES = 4
-"""Least length of a vector in STREAM's rules, in last-level caches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,51 +116,58 @@ def seen(pids: Sequence[int]) -> Usage:
     return replace(told, own_s=told.own_s + sum(one.user + one.system for one in times))
 
 
-def compute_row(one: Case, runtime: str, own: OwnSide, foreign: ForeignSide, asked: argparse.Namespace) -> Row:
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The pairs of one case in one pair of processes, and what others used meanwhile."""
+
+    told: tuple[Pair, ...]
+    beside: tuple[tuple[str, tuple[Pair, ...]], ...]
+    others: float
+
+
+def compute_round(one: Case, runtime: str, own: OwnSide, foreign: ForeignSide, count: int, seconds: float) -> Round:
     """Compare one case in one runtime with its own harness."""
     foreign.build(one)
     own.prepare(probe_of(one, runtime))
-    counts, theirs = [0], list[list[float]]()
+    counts, theirs = [0], list[list[list[float]]]()
     pids = (own.worker.process.pid, foreign.process.pid)
     before = seen(pids)
-    in_turn(
-        asked.pairs,
-        lambda: counts.append(own.sample(asked.seconds)),
-        lambda: theirs.append(foreign.time(asked.seconds)),
-    )
+    in_turn(count, lambda: counts.append(own.sample(seconds)), lambda: theirs.append(foreign.time(seconds)))
     others = share_of_others(before, seen(pids))
     timings = own.finish()
     parts = [cut(timings, start, end) for start, end in pairwise(counts)]
-    copies = tuple(Pair(median(copy), median(b)) for (_, copy), b in zip(parts, theirs, strict=True))
-    calls = tuple(Pair(median(call), median(b)) for (call, _), b in zip(parts, theirs, strict=True))
-    least = tuple(Pair(min(call), min(b)) for (call, _), b in zip(parts, theirs, strict=True))
-    name = "Timer" if runtime.startswith("torch") else "loop"
-    return Row(one.name, runtime, name, copies, (("call", calls), ("least call", least)), others)
+    both = [(call, copy, low, high) for (call, copy), (low, high) in zip(parts, theirs, strict=True)]
+    between = one.depths[1] - one.depths[0]
+    copies = tuple(Pair(median(copy), (median(high) - median(low)) / between) for _, copy, low, high in both)
+    calls = tuple(Pair(median(call), median(high)) for call, _, _, high in both)
+    least = tuple(Pair(min(call), min(high)) for call, _, _, high in both)
+    return Round(copies, (("call", calls), ("least call", least)), others)
 
 
-def memory_row(one: Case, runtime: str, own: OwnSide, stream: Stream, asked: argparse.Namespace) -> Row:
+def memory_round(one: Case, runtime: str, own: OwnSide, stream: Stream, count: int, seconds: float) -> Round:
     """Compare one pass over memory with STREAM, best pass with best pass."""
     own.prepare(probe_of(one, runtime))
     counts, told = [0], list[dict[str, float]]()
     pids = (own.worker.process.pid,)
     before = seen(pids)
     in_turn(
-        asked.pairs,
-        lambda: counts.append(own.sample(asked.seconds)),
+        count,
+        lambda: counts.append(own.sample(seconds)),
         lambda: told.append({way: stream.run(way, one.kind)[one.kind]["best_s"] for way in WAYS}),
     )
     others = share_of_others(before, seen(pids))
     timings = own.finish()
     best = [min(cut(timings, start, end)[0]) for start, end in pairwise(counts)]
     pairs = {way: tuple(Pair(a, b[way]) for a, b in zip(best, told, strict=True)) for way in WAYS}
-    return Row(
-        one.name,
-        runtime,
-        "STREAM fresh",
-        pairs["fresh"],
-        (("STREAM plain", pairs["plain"]), ("STREAM stream", pairs["stream"])),
-        others,
-    )
+    return Round(pairs["fresh"], (("STREAM plain", pairs["plain"]), ("STREAM stream", pairs["stream"])), others)
+
+
+def row_of(case: str, runtime: str, harness: str, rounds: Sequence[Round]) -> Row:
+    """Return all rounds of one case as one row."""
+    names = [name for name, _ in rounds[0].beside]
+    beside = [(name, tuple(pair for one in rounds for pair in dict(one.beside)[name])) for name in names]
+    told = tuple(pair for one in rounds for pair in one.told)
+    return Row(case, runtime, harness, told, tuple(beside), max(one.others for one in rounds))
 
 
 def measure(asked: argparse.Namespace) -> list[Row]:
@@ -171,24 +182,25 @@ def measure(asked: argparse.Namespace) -> list[Row]:
 
 
 def rows_of(runtime: str, stream: Path, asked: argparse.Namespace) -> Iterator[Row]:
-    """Yield the rows of one runtime: one worker and one foreign process for all products and layers, then memory.
-
-    Raises:
-        BadInput: the vectors are too small for the last-level cache of this machine.
-    """
+    """Yield the rows of one runtime: products and layers, then memory."""
     environment = environment_for(runtime)
+    counts = [len(range(index, asked.pairs, asked.rounds)) for index in range(asked.rounds)]
     computing = [one for one in CASES if not asked.only or one.name in asked.only]
-    moving = [one for one in MEMORY_CASES if not asked.only or one.name in asked.only]
-    if computing:
+    moving = [one for one in memory_cases(cpu().cache_bytes or 0) if not asked.only or one.name in asked.only]
+    found: dict[str, list[Round]] = {}
+    for count in counts if computing else ():
         with OwnSide(runtime, environment) as own, ForeignSide(runtime, environment) as foreign:
-            yield from (compute_row(one, runtime, own, foreign, asked) for one in computing)
-    cache = cpu().cache_bytes or 0
-    if moving and moving[0].side < CACHES * cache:
-        raise BadInput(f"vectors of {moving[0].side} bytes", f"{CACHES} x the last-level cache of {cache}", "raise VECTOR_BYTES")
-    if moving:
-        with OwnSide(runtime, environment) as own:
-            for one in moving:
-                yield memory_row(one, runtime, own, Stream(stream, one.side // 4, STREAM_PASSES, environment), asked)
+            for one in computing:
+                found.setdefault(one.name, []).append(compute_round(one, runtime, own, foreign, count, asked.seconds))
+    harness = "Timer" if runtime.startswith("torch") else "loop"
+    yield from (row_of(name, runtime, harness, rounds) for name, rounds in found.items())
+    for one in moving:
+        rounds: list[Round] = []
+        for count in counts:
+            with OwnSide(runtime, environment) as own:
+                side = Stream(stream, one.side // 4, STREAM_PASSES, environment)
+                rounds.append(memory_round(one, runtime, own, side, count, asked.seconds))
+        yield row_of(one.name, runtime, "STREAM fresh", rounds)
 
 
 def line(row: Row) -> str:
@@ -246,16 +258,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.harnesses", description=(__doc__ or "").splitlines()[0])
-    names = [one.name for one in (*CASES, *MEMORY_CASES)]
+    names = [*(one.name for one in CASES), *MEMORY]
     parser.add_argument("--json", action="store_true", help="one JSON document in place of the table")
     parser.add_argument("--runtime", action="append", choices=list(HARNESSES), metavar="ID", help="this one alone")
     parser.add_argument("--only", action="append", choices=names, metavar="CASE", help="this one alone")
-    parser.add_argument("--pairs", type=int, default=15, help=f"pairs of each row, {FEWEST_PAIRS} at least")
-    parser.add_argument("--seconds", type=float, default=0.6, help="of sampling for each side of a pair")
+    parser.add_argument("--pairs", type=int, default=40, help=f"pairs of each row, {FEWEST_PAIRS} at least")
+    parser.add_argument("--rounds", type=int, default=4, help="of new processes, over which the pairs are spread")
+    parser.add_argument("--seconds", type=float, default=0.4, help="of sampling for each side of a pair")
     parser.add_argument("--show-pairs", action="store_true", help="print every pair below its row")
     asked = parser.parse_args(arguments)
     if asked.pairs < FEWEST_PAIRS:
         parser.error(f"got {asked.pairs} pairs; expected {FEWEST_PAIRS} at least; a median of fewer says little")
+    if not 1 <= asked.rounds <= asked.pairs:
+        parser.error(f"got {asked.rounds} rounds; expected 1 to the {asked.pairs} pairs")
     asked.runtime = asked.runtime or list(HARNESSES)
     return asked
 

@@ -98,15 +98,14 @@ class OwnSide:
 
 
 def cut(timings: tuple[Timing, ...], start: int, end: int) -> tuple[list[float], list[float]]:
-    """Return seconds of one call of the shallowest program with a copy, and of one more copy, of the samples between two counts.
+    """Return seconds of one call of the deepest program, and of one more copy, of the samples between two counts.
 
     Args:
-        timings: of every depth.
+        timings: of every depth, the deepest last.
         start, end: counts of samples before and after a request.
     """
     part = tuple((one.depth, one.samples_ns[start:end]) for one in timings)
-    shallow = next(samples for depth, samples in part if depth > 0)
-    return [ns * 1e-9 for ns in shallow], list(slope_samples(part))
+    return [ns * 1e-9 for ns in part[-1][1]], list(slope_samples(part))
 
 
 class ForeignSide:
@@ -135,8 +134,8 @@ class ForeignSide:
         """Build and warm up."""
         self._ask(["build", one.name])
 
-    def time(self, seconds: float) -> list[float]:
-        """Return seconds of each call, or of each block of calls."""
+    def time(self, seconds: float) -> list[list[float]]:
+        """Return seconds of each call, or of each block of calls, of the shallow and of the deep stack."""
         return self._ask(["time", seconds])["calls_s"]
 
     def _ask(self, request: list[Any]) -> Any:

@@ -8,7 +8,8 @@ Bounds, all of which must hold for exit 0: every point whose copy takes longer t
 runs, or carries a doubt (`noisy`, `contended`, `outliers`, ...) in every run whose median lies more than 2.5 % from the middle
 one; at least 70 % of the wall time of one full tier is timed samples, warm-up or compilation, by the session's own account.
 
-Run: `python -m bench.spread [--json] [--runs N] [--runtime ID ...] [--only KERNEL] [--skip-full]`. Nothing is stored.
+Run: `python -m bench.spread [--json] [--runs N] [--runtime ID ...] [--only KERNEL] [--skip-full]`. `--runs 0` does the full tier
+alone. Nothing is stored.
 """
 
 import argparse
@@ -155,18 +156,17 @@ def verdict(found: Sequence[Point], failed: Sequence[str], seconds: dict[str, fl
     """Return whether every bound holds, and the line that ends the bench."""
     judged = [point for point in found if point.judged]
     steady = [point for point in judged if point.spread <= BOUND]
+    parts: list[str] = []
     short = [f"{point.name} in {point.runtime} {point.spread:.1%}" for point in judged if not point.holds]
     short += failed
-    parts = [
-        f"{len(steady)} of {len(judged)} points over 10 ms spread by at most {BOUND:.0%}",
-        f"{sum(point.holds for point in judged) - len(steady)} more are flagged in each run that is off",
-    ]
     if judged:
-        parts.append(
-            f"median spread {median([point.spread for point in judged]):.1%}, "
-            f"of minima {median([point.spread_of_minima for point in judged]):.1%}"
+        parts += (
+            f"{len(steady)} of {len(judged)} points over 10 ms spread by at most {BOUND:.0%}",
+            f"{sum(point.holds for point in judged) - len(steady)} more are flagged in each run that is off",
+            f"median spread {median([point.spread for point in judged]):.1%}",
+            f"of minima {median([point.spread_of_minima for point in judged]):.1%}",
         )
-    else:
+    elif found or seconds is None:
         short.append("no point was long enough")
     if seconds is not None:
         share = productive_share(seconds)
@@ -229,23 +229,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         )
         return 0 if held else 1
-    drift = f"control kernel: {min(controls) * 1e3:.1f} to {max(controls) * 1e3:.1f} ms between the runs"
-    print("\n".join([*table(found), *(spent_lines(seconds) if seconds is not None else ()), drift, "", said]))
+    lines = table(found) if runs else []
+    lines += spent_lines(seconds) if seconds is not None else []
+    lines += [f"control kernel: {min(controls) * 1e3:.1f} to {max(controls) * 1e3:.1f} ms between the runs"] if controls else []
+    print("\n".join([*lines, "", said]))
     return 0 if held else 1
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.spread", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true", help="one JSON document in place of the table")
-    parser.add_argument("--runs", type=int, default=5, help=f"sessions, {FEWEST_RUNS} at least")
+    parser.add_argument("--runs", type=int, default=5, help=f"sessions, {FEWEST_RUNS} at least, or 0")
     parser.add_argument(
         "--runtime", action="append", metavar="ID", help="this one; may be repeated; by default torch-eager and jax"
     )
     parser.add_argument("--only", metavar="KERNEL", help="this kernel alone")
     parser.add_argument("--skip-full", action="store_true", help="no full tier, and no share of its time")
     asked = parser.parse_args(arguments)
-    if asked.runs < FEWEST_RUNS:
-        parser.error(f"got {asked.runs} runs; expected {FEWEST_RUNS} at least; a spread of fewer says little")
+    if asked.runs < FEWEST_RUNS and (asked.runs or asked.skip_full):
+        parser.error(f"got {asked.runs} runs; expected {FEWEST_RUNS} at least, or 0 and a full tier; fewer say little")
     asked.runtime = asked.runtime or ["torch-eager", "jax"]
     return asked
 

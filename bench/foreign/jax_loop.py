@@ -4,8 +4,8 @@ Source: https://docs.jax.dev/en/latest/benchmarking.html: jit, warm up, wait for
 """
 
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from math import sqrt
 from typing import Any
 
@@ -16,44 +16,46 @@ import optax
 from bench.foreign.cases import HEAD_WIDTH, Case
 
 VERSION = jax.__version__
+FEWEST_CALLS = 3
 
 
 def threads() -> None:
     """XLA does not tell its threads."""
 
 
-def time_calls(step: Callable[[], object], seconds: float) -> list[float]:
-    """Return seconds of each call, for so long, after one that is not counted."""
-    step()
-    taken: list[float] = []
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        start = time.perf_counter()
+def time_calls(steps: Sequence[Callable[[], object]], seconds: float) -> list[list[float]]:
+    """Return seconds of each call of each step, called in turn for so long and at least three times, after one not counted."""
+    for step in steps:
         step()
-        taken.append(time.perf_counter() - start)
+    taken: list[list[float]] = [[] for _ in steps]
+    end = time.perf_counter() + seconds
+    while len(taken[-1]) < FEWEST_CALLS or time.perf_counter() < end:
+        for step, calls in zip(steps, taken, strict=True):
+            start = time.perf_counter()
+            step()
+            calls.append(time.perf_counter() - start)
     return taken
 
 
-def build(one: Case) -> Callable[[], object]:
-    """Return one step of a case, compiled."""
+def build(one: Case, copies: int) -> Callable[[], object]:
+    """Return one step of so many copies of a case, compiled."""
     jax.config.update("jax_default_matmul_precision", "highest")
     key = jax.random.key(0)
     match one.kind:
         case "matmul":
-            x, w = (jax.random.normal(k, (one.side, one.side)) for k in jax.random.split(key))
+            x, *weights = (jax.random.normal(k, (one.side, one.side)) for k in jax.random.split(key, copies + 1))
             scale = 1 / sqrt(one.side)
-            return _waited(jax.jit(lambda x, w: (x @ w) * scale), x, w)
-        case "scale":
-            return _waited(jax.jit(lambda x: x * 3.0), jax.random.normal(key, (one.side // 4,)))
-        case "triad":
-            x, b = (jax.random.normal(k, (one.side // 4,)) for k in jax.random.split(key))
-            return _waited(jax.jit(lambda x, b: x + 3.0 * b), x, b)
+            return _waited(jax.jit(lambda weights, x: reduce(lambda y, w: (y @ w) * scale, weights, x)), weights, x)
         case "dense":
-            weights = {"w": jax.random.normal(key, (one.side, one.side)) / sqrt(one.side), "b": jnp.zeros(one.side)}
-            return _layer(_dense, weights, jax.random.normal(key, (one.batch, one.side)), one)
+            weights = [
+                {"w": jax.random.normal(k, (one.side, one.side)) / sqrt(one.side), "b": jnp.zeros(one.side)}
+                for k in jax.random.split(key, copies)
+            ]
+            return _layers(_dense, weights, jax.random.normal(key, (one.batch, one.side)), one)
         case _:
             x = jax.random.normal(key, (one.batch, one.length, one.side))
-            return _layer(_transformer, _transformer_weights(key, one.side), x, one)
+            weights = [_transformer_weights(k, one.side) for k in jax.random.split(key, copies)]
+            return _layers(_transformer, weights, x, one)
 
 
 def _waited(call: Any, *arguments: Any) -> Callable[[], object]:
@@ -61,7 +63,10 @@ def _waited(call: Any, *arguments: Any) -> Callable[[], object]:
     return lambda: jax.block_until_ready(call(*arguments))
 
 
-def _layer(forward: Any, weights: Any, x: Any, one: Case) -> Callable[[], object]:
+def _layers(layer: Any, weights: Any, x: Any, one: Case) -> Callable[[], object]:
+    def forward(weights: Any, x: Any) -> Any:
+        return reduce(lambda y, w: layer(w, y), weights, x)
+
     if not one.train:
         return _waited(jax.jit(forward), weights, x)
     optimizer = optax.adamw(1e-6)
@@ -105,7 +110,7 @@ def _transformer_weights(key: Any, width: int) -> Any:
 
 def _norm(w: Any, x: Any) -> Any:
     mean = jnp.mean(x, -1, keepdims=True)
-    variance = jnp.var(x, -1, keepdims=True)
+    variance = jnp.mean(jnp.square(x), -1, keepdims=True) - jnp.square(mean)  # as flax does unless told otherwise
     return (x - mean) * jax.lax.rsqrt(variance + 1e-5) * w["w"] + w["b"]
 
 
@@ -114,6 +119,6 @@ def _transformer(w: Any, x: Any) -> Any:
     parts = jnp.split(_norm(w["norm_1"], x) @ w["qkv"]["w"] + w["qkv"]["b"], 3, axis=-1)
     query, key, value = (part.reshape(batch, length, -1, HEAD_WIDTH) for part in parts)
     attended = jax.nn.dot_product_attention(query, key, value, is_causal=True).reshape(batch, length, width)
-    x = x + attended @ w["out"]["w"] + w["out"]["b"]
+    x = x + (attended @ w["out"]["w"] + w["out"]["b"])  # a layer adds its bias itself: without the brackets XLA fuses otherwise
     hidden = jax.nn.gelu(_norm(w["norm_2"], x) @ w["up"]["w"] + w["up"]["b"], approximate=True)
-    return x + hidden @ w["down"]["w"] + w["down"]["b"]
+    return x + (hidden @ w["down"]["w"] + w["down"]["b"])

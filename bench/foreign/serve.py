@@ -18,15 +18,15 @@ def main() -> None:
     """Answer until standard input ends."""
     harness = import_module(HARNESSES[sys.argv[1]])
     _answer({"version": harness.VERSION, "threads": harness.threads()})
-    step: Callable[[], object] = lambda: None  # noqa: E731  (replaced by the first request)
+    steps: list[Callable[[], object]] = []
     for line in sys.stdin:
         asked, value = json.loads(line)
         if asked == "build":
-            step = harness.build(case(value))
-            harness.time_calls(step, WARM_S)
+            steps = [harness.build(case(value), copies) for copies in case(value).depths]
+            harness.time_calls(steps, WARM_S)
             _answer({"built": value})
         else:
-            _answer({"calls_s": harness.time_calls(step, value)})
+            _answer({"calls_s": harness.time_calls(steps, value)})
 
 
 def _answer(value: object) -> None:

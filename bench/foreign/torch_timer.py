@@ -3,7 +3,8 @@
 Source: https://docs.pytorch.org/docs/stable/benchmark_utils.html; `blocked_autorange` chooses the calls of a block by itself.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from math import sqrt
 
 import torch
@@ -20,30 +21,27 @@ def threads() -> int:
     return torch.get_num_threads()
 
 
-def time_calls(step: Callable[[], object], seconds: float) -> list[float]:
-    """Return seconds of a call for each block that the Timer takes."""
-    timer = benchmark.Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads())
-    return list(timer.blocked_autorange(min_run_time=seconds).times)
+def time_calls(steps: Sequence[Callable[[], object]], seconds: float) -> list[list[float]]:
+    """Return seconds of a call for each block that the Timer takes, of each step in turn, all of them for so long."""
+    timers = [benchmark.Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads()) for step in steps]
+    return [list(timer.blocked_autorange(min_run_time=seconds / len(timers)).times) for timer in timers]
 
 
-def build(one: Case) -> Callable[[], object]:
-    """Return one step of a case."""
+def build(one: Case, copies: int) -> Callable[[], object]:
+    """Return one step of so many copies of a case."""
     torch.manual_seed(0)
     torch.set_float32_matmul_precision("highest")
     match one.kind:
         case "matmul":
-            x, w, scale = torch.randn(one.side, one.side), torch.randn(one.side, one.side), 1 / sqrt(one.side)
-            return _inferred(lambda: torch.matmul(x, w) * scale)
-        case "scale":
-            x = torch.randn(one.side // 4)
-            return _inferred(lambda: x * 3.0)
-        case "triad":
-            x, b = torch.randn(one.side // 4), torch.randn(one.side // 4)
-            return _inferred(lambda: torch.add(x, b, alpha=3.0))
+            x, scale = torch.randn(one.side, one.side), 1 / sqrt(one.side)
+            weights = [torch.randn(one.side, one.side) for _ in range(copies)]
+            return _inferred(lambda: reduce(lambda y, w: torch.matmul(y, w) * scale, weights, x))
         case "dense":
-            return _layer(nn.Sequential(nn.Linear(one.side, one.side), nn.ReLU()), torch.randn(one.batch, one.side), one)
+            stack = [part for _ in range(copies) for part in (nn.Linear(one.side, one.side), nn.ReLU())]
+            return _layer(nn.Sequential(*stack), torch.randn(one.batch, one.side), one)
         case _:
-            return _layer(Layer(one.side), torch.randn(one.batch, one.length, one.side), one)
+            stack = [Layer(one.side) for _ in range(copies)]
+            return _layer(nn.Sequential(*stack), torch.randn(one.batch, one.length, one.side), one)
 
 
 def _inferred(call: Callable[[], object]) -> Callable[[], object]:

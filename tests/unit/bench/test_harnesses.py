@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from bench.compiled import build
-from bench.foreign.cases import CASES, MEMORY_CASES, Case
-from bench.harnesses import Pair, Row, in_turn, verdict_line
+from bench.foreign.cases import CACHES, CASES, LEAST_VECTOR_BYTES, Case, memory_cases
+from bench.harnesses import Pair, Round, Row, in_turn, row_of, verdict_line
 from bench.sides import cut, probe_of
 from core.errors import BadInput
 from core.probe import Timing
+from probes.depths import depths_of
 from probes.subjects import subject_of
 
 
@@ -37,19 +38,31 @@ def test_the_verdict_names_what_falls_short() -> None:
     assert verdict_line([]) == "FALLS SHORT: nothing was compared"
 
 
+def test_rounds_of_new_processes_are_one_row() -> None:
+    pair, other = Pair(1.0, 2.0), Pair(3.0, 2.0)
+    row = row_of("dense", "jax", "loop", [Round((pair,), (("call", (pair,)),), 0.1), Round((other,), (("call", (other,)),), 0.2)])
+    assert (row.pairs, row.beside, row.others) == ((pair, other), (("call", (pair, other)),), 0.2)
+
+
+def test_vectors_are_four_caches_long() -> None:
+    assert {one.side for one in memory_cases(300 * 2**20)} == {CACHES * 300 * 2**20}
+    assert {one.side for one in memory_cases(2**20)} == {LEAST_VECTOR_BYTES}
+
+
 def test_samples_of_one_request_are_cut_out_by_count() -> None:
     timings = (Timing(1, 1, (10, 11, 12, 13)), Timing(3, 1, (30, 31, 36, 37)))
     calls, copies = cut(timings, 2, 4)
-    assert [round(value * 1e9) for value in calls] == [12, 13]
+    assert [round(value * 1e9) for value in calls] == [36, 37]
     assert [round(value * 1e9) for value in copies] == [12, 12]
 
 
-@pytest.mark.parametrize("one", [*CASES, *MEMORY_CASES], ids=lambda one: one.name)
+@pytest.mark.parametrize("one", [*CASES, *memory_cases(0)], ids=lambda one: one.name)
 def test_the_probe_of_every_case_can_be_built_from_its_sizes(one: Case) -> None:
     probe = probe_of(one, "jax")
     subject = subject_of(probe)
     assert subject.inputs(dict(probe.sizes))["x"].shape
     assert subject.forward is not None
+    assert depths_of(subject, dict(probe.sizes), probe) == one.depths
 
 
 def test_stream_gives_right_answers_and_counts_its_bytes(tmp_path: Path) -> None:

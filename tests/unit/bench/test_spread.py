@@ -1,6 +1,8 @@
 """The spread over runs: what is judged, what a flag excuses, and what falls short."""
 
-from bench.spread import Point, points, verdict
+import pytest
+
+from bench.spread import Point, main, points, verdict
 from core.probe import Measurement, Probe, Timing
 
 
@@ -55,3 +57,15 @@ def test_points_are_paired_over_runs_by_their_probe() -> None:
     assert [round(value * 1e9) for value in point.minima_s] == [1000, 2000, 3000]
     assert round(point.spread, 2) == 1.0
     assert points([[measured(1000)], []]) == []
+
+
+def test_a_full_tier_alone_is_judged_by_its_share() -> None:
+    assert verdict([], [], {"samples": 80.0, "other": 20.0}) == (True, "HOLDS: full tier: 80% is measuring")
+    assert not verdict([], [], {"samples": 60.0, "other": 40.0})[0]
+    assert not verdict([], [], None)[0]
+
+
+@pytest.mark.parametrize("flags", [("--runs", "2"), ("--runs", "0", "--skip-full")])
+def test_too_few_runs_are_refused(flags: tuple[str, ...]) -> None:
+    with pytest.raises(SystemExit):
+        main(flags)
