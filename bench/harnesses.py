@@ -38,16 +38,19 @@ from bench.compiled import build
 from bench.control import Usage, share_of_others, usage
 from bench.foreign.cases import CASES, MEMORY, Case, memory_cases
 from bench.foreign.serve import HARNESSES
-from bench.sides import ForeignSide, OwnSide, Stream, cut, environment_for, probe_of
+from bench.sides import FEWEST, ForeignSide, OwnSide, Stream, cut, environment_for, probe_of
 from bench.truth import lease
 from core.errors import TandemError
 from core.statistics import iqr, median
 from probes.inventory import cpu
 
 BOUND = 0.03
-STREAM_PASSES = 6
+STREAM_PASSES = FEWEST + 2
+"""Of which the first is not counted, nor the last of `fresh`: its best is of as many passes as the worker's."""
 WAYS = ("fresh", "plain", "stream")
 FEWEST_PAIRS = 5
+MEMORY_SHARE = 4
+"""One pair over memory for so many that compute: each takes some ten seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,11 @@ def memory_round(one: Case, runtime: str, own: OwnSide, stream: Stream, count: i
     return Round(pairs["fresh"], (("STREAM plain", pairs["plain"]), ("STREAM stream", pairs["stream"])), others)
 
 
+def spread_over(pairs: int, rounds: int) -> list[int]:
+    """Return how many pairs each round takes."""
+    return [len(range(index, pairs, rounds)) for index in range(rounds)]
+
+
 def row_of(case: str, runtime: str, harness: str, rounds: Sequence[Round]) -> Row:
     """Return all rounds of one case as one row."""
     names = [name for name, _ in rounds[0].beside]
@@ -184,7 +192,7 @@ def measure(asked: argparse.Namespace) -> list[Row]:
 def rows_of(runtime: str, stream: Path, asked: argparse.Namespace) -> Iterator[Row]:
     """Yield the rows of one runtime: products and layers, then memory."""
     environment = environment_for(runtime)
-    counts = [len(range(index, asked.pairs, asked.rounds)) for index in range(asked.rounds)]
+    counts = spread_over(asked.pairs, asked.rounds)
     computing = [one for one in CASES if not asked.only or one.name in asked.only]
     moving = [one for one in memory_cases(cpu().cache_bytes or 0) if not asked.only or one.name in asked.only]
     found: dict[str, list[Round]] = {}
@@ -196,7 +204,7 @@ def rows_of(runtime: str, stream: Path, asked: argparse.Namespace) -> Iterator[R
     yield from (row_of(name, runtime, harness, rounds) for name, rounds in found.items())
     for one in moving:
         rounds: list[Round] = []
-        for count in counts:
+        for count in spread_over(max(FEWEST_PAIRS, asked.pairs // MEMORY_SHARE), asked.rounds):
             with OwnSide(runtime, environment) as own:
                 side = Stream(stream, one.side // 4, STREAM_PASSES, environment)
                 rounds.append(memory_round(one, runtime, own, side, count, asked.seconds))
@@ -269,8 +277,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     asked = parser.parse_args(arguments)
     if asked.pairs < FEWEST_PAIRS:
         parser.error(f"got {asked.pairs} pairs; expected {FEWEST_PAIRS} at least; a median of fewer says little")
-    if not 1 <= asked.rounds <= asked.pairs:
-        parser.error(f"got {asked.rounds} rounds; expected 1 to the {asked.pairs} pairs")
+    if not 1 <= asked.rounds <= FEWEST_PAIRS:
+        parser.error(f"got {asked.rounds} rounds; expected 1 to {FEWEST_PAIRS}")
     asked.runtime = asked.runtime or list(HARNESSES)
     return asked
 

@@ -14,6 +14,7 @@ from torch.utils import benchmark
 from bench.foreign.cases import HEAD_WIDTH, Case
 
 VERSION = torch.__version__
+TURNS = 4
 
 
 def threads() -> int:
@@ -22,9 +23,16 @@ def threads() -> int:
 
 
 def time_calls(steps: Sequence[Callable[[], object]], seconds: float) -> list[list[float]]:
-    """Return seconds of a call for each block that the Timer takes, of each step in turn, all of them for so long."""
+    """Return seconds of a call for each block that the Timer takes, of the steps in turn, all of them for so long.
+
+    Turns are short, so that a step finds caches and allocator as the other one left them, as it does in Tandem's worker.
+    """
     timers = [benchmark.Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads()) for step in steps]
-    return [list(timer.blocked_autorange(min_run_time=seconds / len(timers)).times) for timer in timers]
+    taken: list[list[float]] = [[] for _ in steps]
+    for _ in range(TURNS):
+        for timer, calls in zip(timers, taken, strict=True):
+            calls.extend(timer.blocked_autorange(min_run_time=seconds / TURNS / len(timers)).times)
+    return taken
 
 
 def build(one: Case, copies: int) -> Callable[[], object]:
