@@ -38,15 +38,17 @@ from bench.compiled import build
 from bench.control import Usage, share_of_others, usage
 from bench.foreign.cases import CASES, MEMORY, Case, memory_cases
 from bench.foreign.serve import HARNESSES
-from bench.sides import FEWEST, ForeignSide, OwnSide, Stream, cut, environment_for, probe_of
+from bench.sides import ForeignSide, OwnSide, Stream, cut, environment_for, probe_of
 from bench.truth import lease
 from core.errors import TandemError
 from core.statistics import iqr, median
 from probes.inventory import cpu
 
 BOUND = 0.03
-STREAM_PASSES = FEWEST + 2
-"""Of which the first is not counted, nor the last of `fresh`: its best is of as many passes as the worker's."""
+PASSES = 10
+"""Over memory, in one turn of each side: STREAM tells its best of ten."""
+STREAM_PASSES = PASSES + 2
+"""Of which the first is not counted, nor the last of `fresh`."""
 WAYS = ("fresh", "plain", "stream")
 FEWEST_PAIRS = 5
 MEMORY_SHARE = 4
@@ -147,7 +149,7 @@ def compute_round(one: Case, runtime: str, own: OwnSide, foreign: ForeignSide, c
     return Round(copies, (("call", calls), ("least call", least)), others)
 
 
-def memory_round(one: Case, runtime: str, own: OwnSide, stream: Stream, count: int, seconds: float) -> Round:
+def memory_round(one: Case, runtime: str, own: OwnSide, stream: Stream, count: int) -> Round:
     """Compare one pass over memory with STREAM, best pass with best pass."""
     own.prepare(probe_of(one, runtime))
     counts, told = [0], list[dict[str, float]]()
@@ -155,7 +157,7 @@ def memory_round(one: Case, runtime: str, own: OwnSide, stream: Stream, count: i
     before = seen(pids)
     in_turn(
         count,
-        lambda: counts.append(own.sample(seconds)),
+        lambda: counts.append(own.sample(0.0, PASSES)),
         lambda: told.append({way: stream.run(way, one.kind)[one.kind]["best_s"] for way in WAYS}),
     )
     others = share_of_others(before, seen(pids))
@@ -207,7 +209,7 @@ def rows_of(runtime: str, stream: Path, asked: argparse.Namespace) -> Iterator[R
         for count in spread_over(max(FEWEST_PAIRS, asked.pairs // MEMORY_SHARE), asked.rounds):
             with OwnSide(runtime, environment) as own:
                 side = Stream(stream, one.side // 4, STREAM_PASSES, environment)
-                rounds.append(memory_round(one, runtime, own, side, count, asked.seconds))
+                rounds.append(memory_round(one, runtime, own, side, count))
         yield row_of(one.name, runtime, "STREAM fresh", rounds)
 
 

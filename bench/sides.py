@@ -82,9 +82,9 @@ class OwnSide:
         """Agree, compile and warm up."""
         self._expect(Prepare(probe), Prepared)
 
-    def sample(self, seconds: float) -> int:
-        """Sample so long and return how many samples of each program there are now."""
-        return self._expect(Sample(seconds, FEWEST), Sampled).samples
+    def sample(self, seconds: float, fewest: int = FEWEST) -> int:
+        """Sample so long, and so many times at least, and return how many samples of each program there are now."""
+        return self._expect(Sample(seconds, fewest), Sampled).samples
 
     def finish(self) -> tuple[Timing, ...]:
         """Return all raw samples."""

@@ -6,7 +6,9 @@ greatest interquartile range within one run: noise that a run can see itself.
 
 Bounds, all of which must hold for exit 0: every point whose copy takes longer than 10 ms spreads by at most 5 % over the five
 runs, or carries a doubt (`noisy`, `contended`, `outliers`, ...) in every run whose median lies more than 2.5 % from the middle
-one; at least 70 % of the wall time of one full tier is timed samples, warm-up or compilation, by the session's own account.
+one. `drift` is one of them: as in the portal, each run is held against the last trusted one before it. The first has none; that
+it was off is told by the second, as a drift. At least 70 % of the wall time of one full tier is timed samples, warm-up or
+compilation, by the session's own account.
 
 Run: `python -m bench.spread [--json] [--runs N] [--runtime ID ...] [--only KERNEL] [--skip-full]`. `--runs 0` does the full tier
 alone. Nothing is stored.
@@ -21,6 +23,7 @@ from dataclasses import dataclass
 
 from bench.control import control_s
 from core.errors import TandemError
+from core.history import DRIFT, with_drift
 from core.probe import Measurement, Outcome, ProbeFailure
 from core.statistics import iqr, median, slope_samples
 from probes.accounting import Spent, productive_share, totals
@@ -46,7 +49,7 @@ class Point:
         name, runtime: of the probe.
         medians_s, minima_s: one of each run.
         within: interquartile range over median, of each run.
-        doubted: whether each run raised a doubt.
+        doubted: whether each run raised a doubt, or the second one about the first.
     """
 
     name: str
@@ -101,7 +104,10 @@ def run_once(runtimes: Sequence[str], tier: str, only: str | None) -> tuple[list
 
 def points(runs: Sequence[Sequence[Outcome]]) -> list[Point]:
     """Return what was measured in every run, in the order of the first; what failed in one of them is left to the caller."""
-    found: list[dict[object, Measurement]] = [{o.probe: o for o in one if isinstance(o, Measurement)} for one in runs]
+    found: list[dict[object, Measurement]] = []
+    for one in runs:
+        earlier = [measurement for before in found for measurement in before.values() if measurement.trusted]
+        found.append({o.probe: with_drift(o, earlier) for o in one if isinstance(o, Measurement)})
     result: list[Point] = []
     for probe in found[0] if found else ():
         same = [one[probe] for one in found if probe in one]
@@ -112,6 +118,8 @@ def points(runs: Sequence[Sequence[Outcome]]) -> list[Point]:
 
 def _point(same: Sequence[Measurement]) -> Point:
     first = same[0].probe
+    doubted = [bool(m.warnings) or not m.trusted for m in same]
+    doubted[0] |= any(warning.startswith(DRIFT) for m in same[1:2] for warning in m.warnings)
     sizes = " ".join(f"{key}={value}" for key, value in first.sizes)
     return Point(
         f"{first.subject} {sizes}",
@@ -119,7 +127,7 @@ def _point(same: Sequence[Measurement]) -> Point:
         tuple(m.median_s for m in same),
         tuple(_least(m) for m in same),
         tuple(iqr(m.samples_s) / m.median_s for m in same),
-        tuple(bool(m.warnings) or not m.trusted for m in same),
+        tuple(doubted),
     )
 
 

@@ -1,7 +1,9 @@
 """Gates: what a measurement must pass before it is believed. A doubt is a warning, an impossibility a quarantine.
 
 Source of the limits: rules 11 and 12 of the measurement protocol (docs/guide.md): interquartile range over 10 % of the median,
-first sample over 1.5 x the median, modified z-score over 14.826, samples under 1 ms, more than 105 % of the dense peak.
+first sample over 1.5 x the median, modified z-score over 14.826, samples under 1 ms, more than 105 % of the dense peak. A copy
+that takes longer than 10 ms has no clock and no dispatch to excuse it: its range may be 5 %, so that a change of 5 % from run to
+run, the least that counts as a drift, never hides in the noise of one.
 What the worker saw of its programs (`probes.evidence`) is judged here too. Each phrase begins with the name of its gate.
 """
 
@@ -15,6 +17,8 @@ from probes.trend import drift_doubt
 
 PEAK_MARGIN = 1.05
 NOISY_IQR = 0.10
+NOISY_IQR_OF_LONG = 0.05
+LONG_S = 0.010
 OUTLIER_Z = 14.826
 SLOW_FIRST = 1.5
 SHORT_SAMPLE_NS = 1_000_000
@@ -104,7 +108,7 @@ def _growth(timings: tuple[Timing, ...], seconds: float) -> float | None:
 def _noise(timings: tuple[Timing, ...], seconds: tuple[float, ...]) -> list[str]:
     warnings: list[str] = []
     middle = median(seconds)
-    if len(seconds) >= 4 and iqr(seconds) > NOISY_IQR * middle:
+    if len(seconds) >= 4 and iqr(seconds) > (NOISY_IQR_OF_LONG if middle > LONG_S else NOISY_IQR) * middle:
         warnings.append(f"noisy: interquartile range is {iqr(seconds) / middle:.0%} of the median")
     for timing in timings:
         if not timing.samples_ns:

@@ -47,12 +47,20 @@ def test_measuring_must_take_most_of_a_full_tier() -> None:
     assert not verdict([_point(STEADY)], [], mostly | {"other": 60.0})[0]
 
 
-def test_points_are_paired_over_runs_by_their_probe() -> None:
-    def measured(ns: int) -> Measurement:
-        probe = Probe("matmul_chain", "kernel", (("n", 8),), "fp32", "jax", "cpu:0")
-        timings = (Timing(1, 1, (ns, ns + 10)), Timing(5, 1, (5 * ns, 5 * ns + 50)))
-        return Measurement(probe, timings, "slope", 8, 0, None, (), True, (), "cpu-1", "2026-11-30T00:00:00+00:00")
+def measured(ns: int) -> Measurement:
+    probe = Probe("matmul_chain", "kernel", (("n", 8),), "fp32", "jax", "cpu:0")
+    timings = (Timing(1, 1, (ns, ns + 10)), Timing(5, 1, (5 * ns, 5 * ns + 50)))
+    return Measurement(probe, timings, "slope", 8, 0, None, (), True, (), "cpu-1", "2026-11-30T00:00:00+00:00")
 
+
+def test_a_drift_from_the_run_before_is_a_flag_and_tells_of_the_first_run_too() -> None:
+    (later,) = points([[measured(ns)] for ns in (100_000, 100_500, 130_000)])
+    assert later.doubted == (False, False, True)
+    (first,) = points([[measured(ns)] for ns in (130_000, 100_000, 100_500)])
+    assert first.doubted == (True, True, False)
+
+
+def test_points_are_paired_over_runs_by_their_probe() -> None:
     (point,) = points([[measured(1000)], [measured(2000)], [measured(3000)]])
     assert [round(value * 1e9) for value in point.minima_s] == [1000, 2000, 3000]
     assert round(point.spread, 2) == 1.0

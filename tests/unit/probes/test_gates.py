@@ -1,5 +1,7 @@
 """The gates: impossible figures are quarantined, doubtful ones are flagged, nothing is dropped."""
 
+import pytest
+
 from core.probe import Timing
 from probes.gates import judge
 
@@ -38,6 +40,13 @@ def test_a_wide_spread_is_flagged_and_kept() -> None:
     result = judge((Timing(1, 1, noisy),), 0, 0, None, None, large_aligned=False)
     assert result.trusted
     assert any(w.startswith("noisy") for w in result.warnings)
+
+
+@pytest.mark.parametrize(("middle_ns", "flagged"), [(5_000_000, False), (20_000_000, True)])
+def test_a_long_copy_has_less_excuse_for_its_spread(middle_ns: int, flagged: bool) -> None:
+    samples = tuple(round(middle_ns * (1 + 0.035 * (i % 3 - 1))) for i in range(21))  # quartiles 7 % apart
+    result = judge((Timing(1, 1, samples),), 0, 0, None, None, large_aligned=False)
+    assert any(w.startswith("noisy") for w in result.warnings) == flagged
 
 
 def test_a_slow_first_sample_is_flagged() -> None:
