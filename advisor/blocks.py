@@ -13,7 +13,7 @@ from advisor.beliefs import BELIEFS
 from advisor.kernels import Peaks, roofline_split
 from advisor.work import block_work, update_of
 from core.advice import Gap
-from core.probe import Probe
+from core.probe import NOT_BEGUN, Probe
 from core.quantity import Quantity, log_normal
 from core.workload import Block, Workload
 
@@ -37,15 +37,19 @@ class BlockTime:
     gap: Gap | None = None
 
 
-def probe_of(
-    block: Block, workload: Workload, runtime: str, device: str, batch: int, family: str = "block"
-) -> Probe:
+def probe_of(block: Block, workload: Workload, runtime: str, device: str, batch: int, family: str = "block") -> Probe:
     """Return the probe that measures a block as this workload runs it, with a batch of its own."""
     trains = workload.trains
     sizes = tuple((name, batch if name == "batch" else size) for name, size in block.sizes)
     return Probe(
-        block.kind, family, sizes, workload.dtype, runtime, device,
-        mode="train" if trains else "forward", optimizer=workload.optimizer if trains else "none",
+        block.kind,
+        family,
+        sizes,
+        workload.dtype,
+        runtime,
+        device,
+        mode="train" if trains else "forward",
+        optimizer=workload.optimizer if trains else "none",
     )
 
 
@@ -75,8 +79,11 @@ def time_of_block(
         return BlockTime(_measured(block, answer), compile_s, True, doubts, _version_gap(block, answer, probe))
     failure = answered.failures.get(key_of(probe))
     if failure is not None:
-        phrase = f"{block.name}: its probe failed at {failure.stage}: {failure.error}"
-        remedy = f"its probe failed at {failure.stage}; mend it and probe again"
+        late = failure.error.startswith(NOT_BEGUN)
+        phrase = (
+            f"{block.name}: {failure.error}" if late else f"{block.name}: its probe failed at {failure.stage}: {failure.error}"
+        )
+        remedy = failure.error if late else f"its probe failed at {failure.stage}; mend it and probe again"
         gap = Gap(f"{block.name} in {probe.runtime} on {probe.device}", probe, None, remedy)
         return BlockTime(None, None, False, (phrase, *doubts), gap)
     near = answered.families.get(family_of(probe), ())

@@ -25,7 +25,7 @@ from bench.control import control_s
 from core.errors import TandemError
 from core.history import DRIFT, with_drift
 from core.probe import Measurement, Outcome, ProbeFailure
-from core.statistics import iqr, median, slope_samples
+from core.statistics import iqr, median
 from probes.accounting import Spent, productive_share, totals
 from probes.inventory import devices
 from probes.plan import kernel_probes
@@ -125,15 +125,10 @@ def _point(same: Sequence[Measurement]) -> Point:
         f"{first.subject} {sizes}",
         first.runtime,
         tuple(m.median_s for m in same),
-        tuple(_least(m) for m in same),
+        tuple(m.figures.minimum for m in same),
         tuple(iqr(m.samples_s) / m.median_s for m in same),
         tuple(doubted),
     )
-
-
-def _least(measurement: Measurement) -> float:
-    """Return seconds of one copy from the least sample of each depth: noise only ever adds."""
-    return slope_samples(tuple((t.depth, (min(t.samples_ns),)) for t in measurement.timings))[0]
 
 
 def failures(runs: Sequence[Sequence[Outcome]]) -> list[str]:

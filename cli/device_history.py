@@ -25,7 +25,7 @@ def tell_history(found: tuple[DeviceHistory, ...]) -> None:
         write(f"\nHistory of {device.id or device.uuid}{f', {device.name}' if device.name else ''}:")
         headings = ("probe", "points", "median", "spread (IQR)", "minimum", "samples", "change", "taken")
         table(headings, [_line(one) for one in device.series], right=(1, 2, 3, 4, 5, 6))
-        for flag in device.flags or ("Nothing drifted by more than its noise.",):
+        for flag in device.flags or (device.unflagged,):
             write(flag)
 
 

@@ -14,7 +14,6 @@ from core import format as fmt
 from core.errors import one_line
 from core.probe import RUNTIME_IDS, Measurement, Outcome
 from core.run import Progress, Run
-from core.statistics import summary
 from core.workload import Workload
 from reports import facts, view
 
@@ -69,7 +68,7 @@ def tell_outcomes(outcomes: tuple[Outcome, ...]) -> None:
     for one in outcomes:
         asked = (one.probe.runtime, one.probe.device, one.probe.label)
         if isinstance(one, Measurement):
-            figures = summary(one.samples_s)
+            figures = one.figures
             shown = (fmt.seconds(figures.median), fmt.seconds(figures.iqr), fmt.seconds(figures.minimum), str(figures.count))
             doubts = "; ".join(one.warnings) or ("ok" if one.trusted else "quarantined")
             rows.append((*asked, *shown, doubts))

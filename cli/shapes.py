@@ -12,7 +12,6 @@ from core.device import Device, Pool
 from core.probe import Measurement, Outcome, Probe, Runtime
 from core.quantity import Quantity
 from core.run import Run, RunSummary
-from core.statistics import summary
 from core.workload import Block, Workload
 from services.devices import DevicesReport
 from services.runtimes import EnvironmentState
@@ -91,7 +90,7 @@ def outcome(value: Outcome) -> Plain:
     """Return one answer of a probe, or why there is none."""
     shape: Plain = {"probe": probe(value.probe), "runtime": value.probe.runtime, "device": value.probe.device}
     if isinstance(value, Measurement):
-        figures = summary(value.samples_s)
+        figures = value.figures
         return {
             **shape, "ok": value.trusted, "median_s": figures.median, "iqr_s": figures.iqr, "min_s": figures.minimum,
             "n": figures.count,

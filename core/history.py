@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from core import format as write
 from core.probe import Measurement, Probe
-from core.statistics import Change, Summary, against_peers, change, summary
+from core.statistics import Change, Summary, against_peers, change
 
 DRIFT = "drift: "
 """How a warning begins that tells of a drift."""
@@ -104,6 +104,13 @@ class DeviceHistory:
         """What a person should know, one sentence each."""
         return tuple(flag for one in self.series for flag in one.flags)
 
+    @property
+    def unflagged(self) -> str:
+        """What is said where nothing is flagged."""
+        if all(len(one.points) < 2 for one in self.series):
+            return "Everything was measured once: there is nothing to compare yet."
+        return "Nothing drifted by more than its noise."
+
 
 def drift_words(point: Point) -> str:
     """Return the drift of a point in words: how much, against when, and what to do."""
@@ -190,7 +197,7 @@ def histories_of(
 
 
 def _point(one: Measurement, before: Point | None, reference: Point | None) -> Point:
-    figures = summary(one.samples_s)
+    figures = one.figures
     then = dict(before.versions) if before else {}
     changed = tuple(f"{name} {then[name]} to {version}" for name, version in one.versions if then.get(name, version) != version)
     drift = change(reference.figures, figures) if reference else None

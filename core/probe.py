@@ -1,9 +1,9 @@
 """What is measured and what came of it: Probe -> Timing -> Measurement or ProbeFailure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from core.statistics import median, slope_samples
+from core.statistics import Summary, median, slope_samples, summary
 from core.workload import Size
 
 RUNTIME_IDS = (
@@ -140,6 +140,16 @@ class Measurement:
         """Seconds for one copy of the subject, one value per sample."""
         return slope_samples(tuple((t.depth, t.samples_ns) for t in self.timings if not t.part))
 
+    @property
+    def figures(self) -> Summary:
+        """Median, quartiles and count of `samples_s`, and as minimum what the least samples of all depths give.
+
+        The least of the paired differences would be an artefact: a slow shallow call beside a fast deep one.
+        """
+        least = slope_samples(tuple((t.depth, (min(t.samples_ns),)) for t in self.timings if not t.part))[0]
+        told = summary(self.samples_s)
+        return replace(told, minimum=min(max(least, told.minimum), told.median))
+
     def part_s(self, part: str) -> tuple[float, ...]:
         """Seconds of one call of what was timed beside the subject, one value per sample; empty when it was not."""
         return tuple(ns * 1e-9 for t in self.timings if t.part == part for ns in t.samples_ns)
@@ -179,5 +189,8 @@ class ProbeFailure:
     stderr_tail: str
     taken_at: str
 
+
+NOT_BEGUN = "not begun"
+"""How the error of a probe begins that was never started."""
 
 Outcome: TypeAlias = Measurement | ProbeFailure

@@ -19,6 +19,8 @@ PEAK_MARGIN = 1.05
 NOISY_IQR = 0.10
 NOISY_IQR_OF_LONG = 0.05
 LONG_S = 0.010
+FEWEST = 3
+"""Samples that have quartiles."""
 OUTLIER_Z = 14.826
 SLOW_FIRST = 1.5
 SHORT_SAMPLE_NS = 1_000_000
@@ -108,7 +110,7 @@ def _growth(timings: tuple[Timing, ...], seconds: float) -> float | None:
 def _noise(timings: tuple[Timing, ...], seconds: tuple[float, ...]) -> list[str]:
     warnings: list[str] = []
     middle = median(seconds)
-    if len(seconds) >= 4 and iqr(seconds) > (NOISY_IQR_OF_LONG if middle > LONG_S else NOISY_IQR) * middle:
+    if len(seconds) >= FEWEST and iqr(seconds) > (NOISY_IQR_OF_LONG if middle > LONG_S else NOISY_IQR) * middle:
         warnings.append(f"noisy: interquartile range is {iqr(seconds) / middle:.0%} of the median")
     for timing in timings:
         if not timing.samples_ns:

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from core.device import Device
 from core.errors import BadInput
-from core.probe import Measurement, Outcome, Probe, ProbeFailure, Runtime
+from core.probe import NOT_BEGUN, Measurement, Outcome, Probe, ProbeFailure, Runtime
 from core.settings import Settings
 from probes.accounting import Account, Spent
 from probes.contention import Bystanders, usage
@@ -167,7 +167,7 @@ class Session:
                 return
             if time.monotonic() > deadline:
                 for one in together:
-                    self._fail(one.probe, "start", "not begun: the time budget was used up; run again or give --budget-s more")
+                    self._fail(one.probe, "start", f"{NOT_BEGUN}: the time budget was used up; run again or give --budget-s more")
                 continue
             for part in self._in_memory(together):
                 self._measure(part)

@@ -14,7 +14,6 @@ from core.errors import BadInput
 from core.probe import Measurement, ProbeFailure
 from core.quantity import TIERS
 from core.run import Run
-from core.statistics import summary
 from reports.gather import concerns, gathered_phrases, listed, without_accelerator
 from reports.theme import TIER_LOOKS
 from reports.view import UNKNOWN
@@ -294,7 +293,7 @@ def document_text(run: Run) -> str:
 
 
 def _measurement_row(outcome: Measurement) -> MeasurementRow:
-    figures = summary(outcome.samples_s)
+    figures = outcome.figures
     probe = outcome.probe
     return MeasurementRow(
         probe.label,

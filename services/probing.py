@@ -117,7 +117,7 @@ def usable(device: Device, runtimes: Sequence[Runtime]) -> tuple[Runtime, ...]:
 def probe(
     runtimes: Sequence[str] = (),
     tier: str = "quick",
-    only: str | None = None,
+    only: Sequence[str] = (),
     on_progress: Listener | None = None,
     budget_s: float = 3600.0,
 ) -> tuple[Outcome, ...]:
@@ -132,11 +132,15 @@ def probe(
     planned: list[Planned] = []
     for device in attached:
         able = usable(device, installed)
-        planned.extend(kernel_probes(able, device, tier, only))
-        planned.extend(system_probes(able, device, tier, only))
-    if not planned:
+        for name in dict.fromkeys(only) or (None,):
+            planned.extend(kernel_probes(able, device, tier, name))
+            planned.extend(system_probes(able, device, tier, name))
+    subjects = {one.probe.subject for one in planned}
+    unknown = [name for name in only if name not in subjects]
+    if unknown or not planned:
         known = ", ".join((*kernel_modules(), *system_modules()))
-        raise BadInput(f"probe {only!r} for {', '.join(r.id for r in installed)}", f"one of {known}", "choose one that these run")
+        asked = ", ".join(map(repr, unknown)) or "nothing"
+        raise BadInput(f"probe {asked} for {', '.join(r.id for r in installed)}", f"one of {known}", "choose one that these run")
     reporter = Reporter(len(planned), here.store.keep_loose, on_progress or (lambda _progress, _outcome: None), budget_s)
     run_probes(planned, attached, installed, here.settings, marking_drift(here.store, reporter.hear), lambda: False, budget_s)
     return tuple(reporter.outcomes)

@@ -43,10 +43,7 @@ def _device(device: DeviceHistory, theme: str) -> None:
     if len(device.flags) > FLAGS_SHOWN:
         st.caption(f"and {len(device.flags) - FLAGS_SHOWN} more in the table")
     if not device.flags:
-        st.caption(
-            "Nothing drifted by more than its noise."
-            + (f" Compared with {len(device.peers)} of its kind." if device.peers else "")
-        )
+        st.caption(device.unflagged + (f" Compared with {len(device.peers)} of its kind." if device.peers else ""))
     chart = drawn(device, theme)
     if chart is not None:
         st.vega_lite_chart(  # pyright: ignore[reportUnknownMemberType]

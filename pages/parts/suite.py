@@ -53,6 +53,10 @@ def _device(roof: DeviceRoof) -> None:
         }
     )
     st.caption("Best trusted points with the middle 80 % of their samples; memory beyond the caches, in GB of 10⁹ bytes.")
+    found = [row for row in suite_text.point_rows(roof) if row.dtype == dtype]
+    contended = sum("contended" in row.doubts for row in found)
+    if contended:
+        st.caption(f"At {contended} of {len(found)} other processes used the device: measure again when it is quiet.")
     theme = "dark" if st.context.theme.type == "dark" else "light"
     for chart in suite_text.SUITE_CHARTS:
         spec = _spec(chart, theme, dtype, roof)

@@ -13,7 +13,6 @@ from core.advice import Estimate
 from core.device import Pool
 from core.probe import Measurement, Outcome
 from core.run import Run
-from core.statistics import summary
 from core.workload import Workload
 from pages.parts import picks
 from pages.parts.text import tier_label
@@ -338,7 +337,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     }
     if not isinstance(outcome, Measurement):
         return row | {"result": "✘ failed", "note": f"{outcome.stage}: {outcome.error}"}
-    figures = summary(outcome.samples_s)
+    figures = outcome.figures
     median = figures.median
     return row | {
         "result": "✔ measured" if outcome.trusted else "▲ doubted",

@@ -75,7 +75,7 @@ def describe_history(device: DeviceHistory) -> str:
     probes = len(device.series)
     counted = f"{count} measurement{'' if count == 1 else 's'} of {probes} probe{'' if probes == 1 else 's'}"
     text = f"{counted} on {device.id or device.name or device.uuid}."
-    return " ".join([text, *(device.flags or ("Nothing drifted by more than its noise.",))])
+    return " ".join([text, *(device.flags or (device.unflagged,))])
 
 
 def _rows(one: Series, place: int, most: int) -> list[Row]:

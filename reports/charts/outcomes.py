@@ -5,7 +5,7 @@ import altair as alt
 from core import format as write
 from core.probe import RUNTIME_IDS, Measurement, Outcome
 from core.run import Run
-from core.statistics import quantile, summary
+from core.statistics import quantile
 from core.workload import Size
 from reports.charts.frame import (
     MARK_AT,
@@ -87,7 +87,7 @@ def _rows(blocks: list[Outcome], names: dict[tuple[str, tuple[tuple[str, Size], 
             row["value"] = f"{len(failed)} of {len(mine)} failed" if failed else f"{len(mine)} measured"
         if isinstance(outcome, Measurement) and outcome.median_s > 0:
             samples = outcome.samples_s
-            figures = summary(samples)
+            figures = outcome.figures
             middle = figures.median
             row |= {
                 "mid": middle,

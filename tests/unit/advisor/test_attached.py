@@ -9,7 +9,7 @@ from advisor.beliefs import BELIEFS
 from core.advice import Estimate, Recommendation
 from core.device import Device, Pool
 from core.ops import Op
-from core.probe import Outcome
+from core.probe import NOT_BEGUN, Outcome
 from core.quantity import TIER_SIGMA
 from core.workload import Total
 from tests.unit.advisor.cases import (
@@ -225,6 +225,15 @@ def test_a_failed_probe_is_named_with_its_stage_and_never_replaced_by_kernels() 
     found = estimate_of(advise(question(workload, outcomes)))
     assert found.step_time_s is None
     assert "middle: its probe failed at compile: out of memory" in found.missing
+
+
+def test_a_probe_that_was_never_begun_did_not_fail_and_needs_more_time() -> None:
+    workload = tower()
+    late = failure(block_probe(workload, workload.blocks[1], "jax"), "start", f"{NOT_BEGUN}: the budget was used up; give more")
+    answer = advise(question(workload, [*block_measurements(workload, "jax", {"first": 0.01}), late, *kernels("jax")]))
+    assert "middle: not begun: the budget was used up; give more" in estimate_of(answer).missing
+    (gap,) = (one for one in answer.gaps if one.probe == late.probe)
+    assert not any("mend" in text for text in (gap.what, gap.remedy))
 
 
 def test_a_runtime_that_cannot_start_says_so_once() -> None:

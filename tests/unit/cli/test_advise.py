@@ -117,6 +117,8 @@ def test_fifty_megabytes_on_standard_input_are_one_line_and_exit_2(
     (("advise", "mlp", "--pools", "tpu-v9=3"), "tpu-v9"),
     (("advise", "mlp", "--pools", "tpu-v6e=0"), "KEY=N"),
     (("probe", "--only", "nope"), "matmul_chain"),
+    (("probe", "--only", "launch", "--only", "nope"), "'nope'"),
+    (("probe", "--only", "launch", "--shapes", "gpt2-demo:train"), "leave one out"),
     (("probe", "--runtime", "mxnet"), "mxnet"),
 ])
 def test_what_cannot_be_used_is_refused_before_anything_is_measured_or_kept(

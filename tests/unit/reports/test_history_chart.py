@@ -73,7 +73,9 @@ def test_nothing_measured_draws_nothing_and_too_many_series_are_counted() -> Non
 
 
 def test_its_words_say_what_it_shows() -> None:
-    assert describe_history(told(taken(1, 0.1))) == "1 measurement of 1 probe on cpu:0. Nothing drifted by more than its noise."
+    once = "1 measurement of 1 probe on cpu:0. Everything was measured once: there is nothing to compare yet."
+    assert describe_history(told(taken(1, 0.1))) == once
+    assert "Nothing drifted by more than its noise." in describe_history(told(taken(1, 0.1), taken(2, 0.1)))
     assert "2.0 times as slow as" in describe_history(told(taken(1, 0.1), taken(2, 0.2)))
 
 
