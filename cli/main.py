@@ -7,6 +7,7 @@ on three lines and shows tracebacks of everything else; a script wants one line 
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn
@@ -72,11 +73,18 @@ class OneLineGroup(click.Group):
             formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
 
     def main(
-        self, args: Sequence[str] | None = None, prog_name: str | None = None, complete_var: str | None = None,
-        standalone_mode: bool = True, windows_expand_args: bool = True, **extra: Any,
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
     ) -> NoReturn:
         """Run the command that the arguments name and exit with its code; without any, show the help."""
         given = list(sys.argv[1:] if args is None else args)
+        if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] - a closed one is None
+            sys.exit(_refuse("got a closed standard output; expected an open one; send it to a file or to /dev/null"))
         try:
             code = super().main(given or ["--help"], prog_name, complete_var, standalone_mode=False, **extra)
             sys.stdout.flush()
@@ -88,9 +96,22 @@ class OneLineGroup(click.Group):
             click.echo("tandem: stopped", err=True)
             code = STOPPED
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_output()
             code = DONE
+        except OSError as error:
+            where = "" if error.filename is None else f" for {error.filename}"
+            code = _refuse(
+                f"got {error.strerror or type(error).__name__}{where}; expected files and an output that can be written; "
+                "free space or mend the rights, and call again"
+            )
+            _drop_output()
         sys.exit(code if isinstance(code, int) else DONE)
+
+
+def _drop_output() -> None:
+    """Send what is still unwritten nowhere: it could not be written, and would fail again at the end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse(text: str) -> int:

@@ -3,7 +3,9 @@
 What is said of a run comes from `reports`, so that a terminal, a page and a report never differ in a figure or a word.
 """
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from math import isfinite
 from typing import Any, TypeVar
 
@@ -141,3 +143,18 @@ def _tell_unknown(run: Run) -> None:
 def _tell_rest(count: int) -> None:
     if count > 0:
         write(f"(+{count} more; --json has them all)")
+
+
+@contextmanager
+def stopped_by_signals() -> Generator[None]:
+    """Let SIGTERM and SIGHUP stop what runs inside as Ctrl-C does, so that it tidies up."""
+
+    def stop(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

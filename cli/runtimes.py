@@ -4,8 +4,9 @@ import click
 
 from cli import shapes
 from cli.output import document, progress, table, write
-from cli.parts import json_flag
+from cli.parts import json_flag, stopped_by_signals
 from core import format as fmt
+from core.errors import BadInput
 from services import devices
 from services import runtimes as service
 
@@ -17,6 +18,9 @@ def runtimes(ctx: click.Context, *, as_json: bool) -> None:
     """Without a command: the list. TANDEM_PYTHON_<RUNTIME> points a runtime at a Python of your own."""
     if ctx.invoked_subcommand is None:
         _tell(as_json=as_json)
+    elif as_json:
+        after = ctx.invoked_subcommand
+        raise BadInput(f"--json before {after}", "it after", f"./tandem runtimes {after} --json")
 
 
 @runtimes.command("list")
@@ -30,7 +34,8 @@ def list_runtimes(*, as_json: bool) -> None:
 @click.argument("environment")
 def install(environment: str) -> None:
     """Build an environment under the data directory: whole or not at all, once for all clones."""
-    ready = service.install(environment, progress)
+    with stopped_by_signals():
+        ready = service.install(environment, progress)
     write(f"{ready.id} is ready, {fmt.count(ready.size_bytes, 'B')}; it took {fmt.seconds(ready.seconds)} to build")
 
 

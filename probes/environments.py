@@ -76,14 +76,15 @@ class Environments:
         self.folder, self.root = runtimes_folder(home), root
 
     def find(self, spec: EnvironmentSpec) -> Built | None:
-        """Return an environment that is there, or None; never waits."""
+        """Return an environment that is there and whose Python can run, or None; never waits."""
         place = self._place(spec)
         if place is None:
             return None
         try:
             facts = json.loads((place / READY).read_text(encoding="utf-8"))
             versions = tuple((str(name), str(version)) for name, version in facts["versions"])
-            return Built(spec.id, place, float(facts["seconds"]), int(facts["size_bytes"]), versions)
+            built = Built(spec.id, place, float(facts["seconds"]), int(facts["size_bytes"]), versions)
+            return built if os.access(built.interpreter, os.X_OK) else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -120,7 +121,10 @@ class Environments:
         python, place = self._python(spec), self._place(spec)
         if python is None or place is None:
             raise _no_python(spec)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._unusable(error) from None
         self.sweep()
         with self._alone(place, tell):
             if found := self.find(spec):
@@ -133,6 +137,7 @@ class Environments:
                 versions = self._fill(spec, python, fresh, tell)
                 facts = {"seconds": round(time.monotonic() - started, 1), "size_bytes": _size(fresh), "versions": versions}
                 (fresh / READY).write_text(json.dumps(facts), encoding="utf-8")
+                self._put_away(place)
                 fresh.replace(place)
             finally:
                 shutil.rmtree(fresh, ignore_errors=True)
@@ -141,25 +146,33 @@ class Environments:
         return built
 
     def remove(self, spec: EnvironmentSpec) -> int:
-        """Remove an environment and return the bytes that were freed.
+        """Remove an environment, a damaged one too, and return the bytes that were freed.
 
         Raises:
             BadInput: it is not there, or a process runs from it.
         """
-        built = self.find(spec)
-        if built is None:
+        self.sweep()
+        place = self._place(spec)
+        if place is None or not place.is_dir():
             raise BadInput(f"environment {spec.id}, which is not built", "one that is", "see ./tandem runtimes list")
-        if users := _users(built.folder):
-            raise BadInput(
-                f"environment {spec.id} in use by process {users[0]}",
-                "one that nothing runs from",
-                "wait for the run or cancel it",
-            )
-        with self._alone(built.folder, lambda _line: None):
-            gone = built.folder.with_suffix(".removing")
-            built.folder.replace(gone)
+        with self._alone(place, lambda _line: None):
+            if users := _users(place):
+                raise BadInput(
+                    f"environment {spec.id} in use by process {users[0]}",
+                    "one that nothing runs from",
+                    "wait for the run or cancel it",
+                )
+            size = _size(place)
+            self._put_away(place)
+        return size
+
+    def _put_away(self, place: Path) -> None:
+        """Remove what stands at a place, if anything does: out of the way in one move first."""
+        if place.is_dir():
+            gone = place.with_suffix(".removing")
             shutil.rmtree(gone, ignore_errors=True)
-        return built.size_bytes
+            place.replace(gone)
+            shutil.rmtree(gone, ignore_errors=True)
 
     def sweep(self) -> None:
         """Remove what builds and removals left that were killed; those that still run hold their lock and are passed over."""
@@ -218,6 +231,8 @@ class Environments:
         except Timeout:
             tell("another process builds it; waiting")
             lock.acquire(poll_interval=POLL_S)
+        except OSError as error:
+            raise self._unusable(error) from None
         try:
             yield
         finally:
@@ -227,8 +242,15 @@ class Environments:
         try:
             with FileLock(place.with_suffix(".lock"), timeout=0):
                 return True
-        except Timeout:
+        except OSError:  # a timeout is one
             return False
+
+    def _unusable(self, error: OSError) -> BadInput:
+        return BadInput(
+            f"{error.strerror or type(error).__name__} for {error.filename or self.folder}",
+            "a folder for environments that can be written",
+            "mend it, or set TANDEM_HOME to another one",
+        )
 
 
 def _building(place: Path) -> Path:
@@ -300,8 +322,13 @@ def _size(folder: Path) -> int:
 
 def _users(folder: Path) -> list[int]:
     """Return the processes that were started from an environment."""
-    lead = f"{folder}{os.sep}"
+    real = Path(os.path.realpath(folder))
     return [
-        process.pid for process in psutil.process_iter(["cmdline"])
-        if (process.info["cmdline"] or [""])[0].startswith(lead)
+        process.pid for process in psutil.process_iter(["cmdline", "cwd"])
+        if real in _program_folder(process.info["cmdline"] or [""], process.info["cwd"] or os.sep).parents
     ]
+
+
+def _program_folder(command: list[str], cwd: str) -> Path:
+    """Return the folder that a process was started from, links resolved; its Python itself is a link out of it."""
+    return Path(os.path.realpath(os.path.join(cwd, os.path.dirname(command[0]))))  # noqa: PTH118, PTH120 - an empty folder is the cwd

@@ -203,6 +203,8 @@ def _card(content: dict[str, Any]) -> bytes:
 
 def _make_shared(folder: Path) -> None:
     """Make the folder that all users of the host share: anyone may add, only the owner of a file may remove it."""
+    if folder.is_dir():
+        return  # whoever made it chose who may write: nothing of it is opened to others here
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

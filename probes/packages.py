@@ -5,7 +5,6 @@ the syntax of old Pythons. Besides versions it tells what each package wants of 
 """
 
 import json
-import subprocess
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -52,12 +51,12 @@ def packages_in(interpreter: str) -> "Optional[Mapping[str, str]]":  # noqa: UP0
     """
     if interpreter in ("", sys.executable):
         return installed()
+    from probes.asking import ask
+
     try:
-        done = subprocess.run(  # noqa: S603 - an interpreter of the user or of Tandem
-            [interpreter, str(Path(__file__).resolve())], capture_output=True, text=True, timeout=LIMIT_S, check=True
-        )
-        told = json.loads(done.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError):
+        answer = ask((interpreter, str(Path(__file__).resolve())), LIMIT_S)
+        told = None if answer.code or answer.obstacle else json.loads(answer.text)
+    except (OSError, ValueError):
         return None
     if not isinstance(told, dict):
         return None

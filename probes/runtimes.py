@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -14,6 +13,7 @@ from catalog import RuntimeSpec, environment_specs, environments_of, runtime_spe
 from core.device import Device
 from core.errors import one_line
 from core.probe import Runtime
+from probes.asking import ask
 from probes.environments import Built, Environments
 
 BASE = "requirements.txt"
@@ -130,15 +130,13 @@ def _elsewhere(interpreter: str) -> dict[str, str] | str:
     """Return what an interpreter holds of all that any runtime needs, or why it does not tell."""
     asked = {name for spec in runtime_specs().values() for name in (*spec.distributions, *dict(spec.alternatives).values())}
     try:
-        answer = subprocess.run(  # noqa: S603 - the interpreter that the user named
-            [interpreter, "-c", _ASK, *sorted(asked)], capture_output=True, text=True, timeout=ASK_S, check=True,
-        )
-        found = json.loads(answer.stdout)
-    except subprocess.TimeoutExpired:
-        return f"did not answer within {ASK_S:.0f} s"
-    except (OSError, subprocess.SubprocessError, ValueError):
+        answer = ask((interpreter, "-c", _ASK, *sorted(asked)), ASK_S)
+        if answer.obstacle:
+            return answer.obstacle
+        found = json.loads(answer.text)
+    except (OSError, ValueError):
         return NO_PYTHON
-    if not isinstance(found, dict):
+    if answer.code or not isinstance(found, dict):
         return NO_PYTHON
     plain = cast("dict[object, object]", found)
     told = {str(name): value for name, value in plain.items() if isinstance(value, str)}

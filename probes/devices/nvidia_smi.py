@@ -5,13 +5,14 @@ Source: `nvidia-smi --help-query-gpu`.
 """
 
 import shutil
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 
 from core.device import Device
 from core.hardware import Board, Clock, Fault, Partition, Slot, Tenant, Unread
+from probes import asking
 from probes.devices.files import slot, tenant
 from probes.devices.names import catalog_key
 from probes.devices.nvidia import fault_of, slowdowns
@@ -34,20 +35,20 @@ _SAID = (
 )
 Ask = Callable[[tuple[str, ...]], tuple[int, str] | None]
 """Takes arguments, gives exit code and what was written on both streams; None when there is no such tool."""
+_GAVE_UP = 124
+"""Exit code of `timeout`, for a tool that hung or flooded: it is not asked again."""
 
 
 def ask_tool(arguments: tuple[str, ...]) -> tuple[int, str] | None:
-    """Run `nvidia-smi`; None when it is not there, cannot run or does not answer in time."""
+    """Run `nvidia-smi`; None when it is not there or cannot run."""
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return None
     try:
-        done = subprocess.run(  # noqa: S603 - fixed arguments
-            [tool, *arguments], capture_output=True, text=True, timeout=LIMIT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        done = asking.ask((tool, *arguments), LIMIT_S, errors=True)
+    except OSError:
         return None
-    return done.returncode, done.stdout + done.stderr
+    return (_GAVE_UP, f"nvidia-smi {done.obstacle}") if done.obstacle else (done.code, done.text)
 
 
 def by_tool(root: Path, ask: Ask = ask_tool) -> tuple[Device, ...] | Fault | None:
@@ -62,6 +63,8 @@ def by_tool(root: Path, ask: Ask = ask_tool) -> tuple[Device, ...] | Fault | Non
         known = next((number for words, number in _SAID if words in text), None)
         if known is not None:
             return fault_of(known)
+        if code == _GAVE_UP:
+            break
     return () if "No devices were found" in text else fault_of(999, text)
 
 
@@ -83,7 +86,7 @@ def _given(value: str) -> bool:
 
 def _device(values: dict[str, str], root: Path) -> Device:
     used, mode = _number(values, "memory.used"), values.get("mig.mode.current")
-    bits = values.get("clocks_throttle_reasons.active")
+    bits = _mask(values, "clocks_throttle_reasons.active")
     board = Board(
         "NVIDIA",
         "nvidia-smi",
@@ -98,7 +101,7 @@ def _device(values: dict[str, str], root: Path) -> Device:
         _number(values, "power.draw"),
         _number(values, "power.limit"),
         _number(values, "temperature.gpu"),
-        slowdowns(int(bits, 16)) if bits and bits.startswith("0x") else None,
+        None if bits is None else slowdowns(bits),
         None if used is None else int(used * 2**20),
         None if mode is None else mode == "Enabled",
         unread=tuple(Unread(name, "nvidia-smi does not give it") for name in LONG if name not in values),
@@ -111,7 +114,15 @@ def _device(values: dict[str, str], root: Path) -> Device:
 
 def _number(values: dict[str, str], name: str) -> float | None:
     try:
-        return float(values[name])
+        value = float(values[name])
+    except (KeyError, ValueError):
+        return None
+    return value if isfinite(value) else None
+
+
+def _mask(values: dict[str, str], name: str) -> int | None:
+    try:
+        return int(values[name], 16)
     except (KeyError, ValueError):
         return None
 

@@ -127,3 +127,25 @@ def test_progress_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     output.progress("one\ntwo")
     shown = capsys.readouterr()
     assert (shown.out, shown.err) == ("", "one two\n")
+
+
+@pytest.mark.parametrize(("output", "said"), [(">&-", "closed standard output"), (">/dev/full", "No space left on device")])
+def test_an_output_that_cannot_be_written_is_one_line(output: str, said: str) -> None:
+    command = f"exec {sys.executable} -m cli runtimes list --json {output}"
+    done = subprocess.run(["/bin/sh", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == BAD_INPUT
+    assert done.stderr.startswith("tandem: got ")
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_fault_of_the_disk_names_the_file_and_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of(group_that(PermissionError(13, "Permission denied", "/x/y")), "any") == BAD_INPUT
+    told = capsys.readouterr().err
+    assert told.startswith("tandem: got Permission denied for /x/y; expected ")
+    assert len(told.splitlines()) == 1
+
+
+def test_a_flag_of_the_list_is_not_lost_before_another_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of(tandem, "runtimes", "--json", "list") == BAD_INPUT
+    assert "./tandem runtimes list --json" in capsys.readouterr().err

@@ -2,14 +2,16 @@
 
 from pathlib import Path
 
+import psutil
 import pynvml
 import pytest
 
 from core.device import Device
 from core.hardware import Fault
+from probes.devices import nvidia_smi
 from probes.devices.names import catalog_key
 from probes.devices.nvidia import by_nvml, without_driver
-from probes.devices.nvidia_smi import LONG, by_tool
+from probes.devices.nvidia_smi import LONG, SHORT, by_tool
 from probes.inventory import nvidia_gpus
 from tests.samples.devices import Nvml, lay_out, recorded
 
@@ -204,3 +206,31 @@ def test_the_tool_lists_mig_instances(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_only_whole_boards_of_the_catalog_get_its_key(name: str, key: str | None) -> None:
     assert catalog_key(name) == key
+
+
+@pytest.mark.parametrize("odd", ["inf", "nan", "0xZZ", "-1e400"])
+def test_a_number_that_is_none_is_left_unread(odd: str, tmp_path: Path) -> None:
+    known = LINE.split(", ")[: len(SHORT)]
+    parts = [*known, *([odd] * (len(LONG) - len(known)))]
+    (device,) = _found(by_tool(tmp_path, lambda _: (0, ", ".join(parts))))
+    assert device.board is not None
+    assert device.board.memory_used_bytes is None
+
+
+def test_a_tool_that_hangs_floods_or_babbles_is_a_fault_and_is_asked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "nvidia-smi"
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(nvidia_smi, "LIMIT_S", 1.0)
+    bodies = {"sleep 1000": "did not answer within 1 s", "yes": "wrote over 1 MiB", "printf '\\377\\376'; exit 3": ""}
+    for body, said in bodies.items():
+        tool.write_text(f"#!/bin/sh\necho asked >> {tmp_path}/asked\n{body}\n", encoding="utf-8")
+        tool.chmod(0o755)
+        (tmp_path / "asked").write_text("", encoding="utf-8")
+        fault = by_tool(tmp_path)
+        assert isinstance(fault, Fault)
+        assert said in str(fault)
+        if said:
+            assert (tmp_path / "asked").read_text(encoding="utf-8").count("asked") == 1
+    assert not [one for one in psutil.process_iter(["cmdline"]) if one.info["cmdline"] == ["sleep", "1000"]]

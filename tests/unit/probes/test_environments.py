@@ -60,6 +60,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return Made(root, folder / "home", built, told)
 
 
+def _stand_in(made: Made, place: Path) -> None:
+    """Put an environment there that tells the same as the one that was built, and runs its Python."""
+    (place / "bin").mkdir(parents=True)
+    (place / "bin" / "python").symlink_to(made.built.interpreter.resolve())
+    (place / environments.READY).write_bytes((made.built.folder / environments.READY).read_bytes())
+
+
 @pytest.fixture
 def rests(made: Made) -> Listing:
     """Return a function that lists what lies beside the environment, locks aside."""
@@ -155,14 +162,21 @@ def test_a_second_builder_waits_for_the_first(made: Made, tmp_path: Path) -> Non
         second.start()
         assert waits.wait(30)
         assert told == ["another process builds it; waiting"]
-        place.mkdir()
-        (place / environments.READY).write_bytes((made.built.folder / environments.READY).read_bytes())
+        _stand_in(made, place)
     second.join(60)
     assert told == ["another process builds it; waiting"]
 
 
-def test_one_that_a_process_runs_from_stays(made: Made) -> None:
-    sleeper = subprocess.Popen([str(made.built.interpreter), "-c", "input()"], stdin=subprocess.PIPE)
+@pytest.mark.parametrize("start", ["as it is", "relative", "through a link"])
+def test_one_that_a_process_runs_from_stays(start: str, made: Made, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(made.built.folder)
+    program, cwd = {
+        "as it is": (str(made.built.interpreter), None),
+        "relative": ("./bin/python", made.built.folder),
+        "through a link": (str(link / "bin" / "python"), None),
+    }[start]
+    sleeper = subprocess.Popen([program, "-c", "input()"], stdin=subprocess.PIPE, cwd=cwd)
     try:
         with pytest.raises(BadInput, match=f"in use by process {sleeper.pid}"):
             Environments(made.home, made.root).remove(SPEC)
@@ -173,13 +187,42 @@ def test_one_that_a_process_runs_from_stays(made: Made) -> None:
 
 def test_one_that_is_removed_is_gone(tmp_path: Path, made: Made, rests: Listing) -> None:
     own = Environments(tmp_path, made.root)
-    place = own.folder / made.built.folder.name
-    place.mkdir(parents=True)
-    (place / environments.READY).write_bytes((made.built.folder / environments.READY).read_bytes())
-    assert own.remove(SPEC) == made.built.size_bytes
+    _stand_in(made, own.folder / made.built.folder.name)
+    assert own.remove(SPEC) >= (made.built.folder / environments.READY).stat().st_size
     assert rests(tmp_path) == []
     with pytest.raises(BadInput, match="not built"):
         own.remove(SPEC)
+
+
+@pytest.mark.parametrize("damage", ["bin/python", environments.READY])
+def test_a_damaged_one_is_not_there_for_probes_can_be_removed_and_is_built_anew(
+    damage: str, tmp_path: Path, made: Made, rests: Listing
+) -> None:
+    own = Environments(tmp_path, made.root)
+    place = own.folder / made.built.folder.name
+    _stand_in(made, place)
+    (place / damage).unlink()
+    assert own.find(SPEC) is None
+    own.remove(SPEC)
+    assert rests(tmp_path) == []
+    _stand_in(made, place)
+    (place / damage).unlink()
+    (place / "remains").touch()
+    assert own.build(SPEC, lambda _line: None).folder == place
+    assert not (place / "remains").exists()
+    assert rests(tmp_path) == [place.name]
+
+
+def test_a_folder_that_cannot_be_used_is_named_in_one_line(tmp_path: Path, made: Made) -> None:
+    own = Environments(tmp_path, made.root)
+    own.folder.write_text("a file", encoding="utf-8")
+    with pytest.raises(BadInput, match=r"File exists for .*runtimes; expected a folder"):
+        own.build(SPEC, lambda _line: None)
+    own.folder.unlink()
+    own.folder.with_suffix("").mkdir()
+    (own.folder / made.built.folder.name).with_suffix(".lock").mkdir()
+    with pytest.raises(BadInput, match=r"\.lock; expected a folder"):
+        own.build(SPEC, lambda _line: None)
 
 
 @pytest.mark.parametrize("spec", environment_specs().values(), ids=lambda spec: spec.id)

@@ -283,6 +283,13 @@ def test_the_files_are_open_to_every_user_of_the_host_whatever_the_umask(tmp_pat
     assert (tmp_path / "leases" / "cpu.queue").stat().st_mode & 0o7777 == 0o1777
 
 
+def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+    own = tmp_path / "private"
+    own.mkdir(mode=0o700)
+    assert lease(own).acquire(lambda _place: None, lambda: False)
+    assert own.stat().st_mode & 0o7777 == 0o700
+
+
 def test_the_wall_clock_may_jump_as_it_likes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     door = lease(tmp_path)
     assert door.acquire(lambda _place: None, lambda: False)
