@@ -1,6 +1,8 @@
 """The command line's frame: one line for each fault, the exit codes, documents alone on stdout."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 from cli import output
 from cli.main import BAD_INPUT, DONE, STOPPED, OneLineGroup, tandem
+from cli.parts import stopped_by_signals
 from core.errors import BadInput, StoreError
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
@@ -140,7 +143,7 @@ def test_an_output_that_cannot_be_written_is_one_line(output: str, said: str) ->
 
 
 def test_a_fault_of_the_disk_names_the_file_and_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert code_of(group_that(PermissionError(13, "Permission denied", "/x/y")), "any") == BAD_INPUT
+    assert code_of(group_that(PermissionError(13, "Permission denied", "/x/y")), "history") == BAD_INPUT
     told = capsys.readouterr().err
     assert told.startswith("tandem: got Permission denied for /x/y; expected ")
     assert len(told.splitlines()) == 1
@@ -149,3 +152,15 @@ def test_a_fault_of_the_disk_names_the_file_and_is_one_line(capsys: pytest.Captu
 def test_a_flag_of_the_list_is_not_lost_before_another_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert code_of(tandem, "runtimes", "--json", "list") == BAD_INPUT
     assert "./tandem runtimes list --json" in capsys.readouterr().err
+
+
+def test_a_signal_stops_what_tidies_up_as_ctrl_c_does() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    tidied: list[str] = []
+    with pytest.raises(KeyboardInterrupt), stopped_by_signals():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            tidied.append("done")
+    assert tidied == ["done"]
+    assert signal.getsignal(signal.SIGTERM) == before
