@@ -48,9 +48,7 @@ class CaseResult:
 
 
 def measure_all(
-    cases: Sequence[Case],
-    asked: argparse.Namespace,
-    known: dict[TruthKey, truth.TruthRow],
+    cases: Sequence[Case], asked: argparse.Namespace, known: dict[TruthKey, truth.TruthRow],
 ) -> tuple[list[CaseResult], list[str]]:
     """Measure workloads while there is time, and return what was found and the names of those that were left."""
     start = time.monotonic()
@@ -83,10 +81,7 @@ def measure_case(one: Case, asked: argparse.Namespace, known: dict[TruthKey, tru
 
 
 def measure_truths(
-    one: Case,
-    runtimes: Sequence[str],
-    known: dict[TruthKey, truth.TruthRow],
-    controls: list[float],
+    one: Case, runtimes: Sequence[str], known: dict[TruthKey, truth.TruthRow], controls: list[float],
 ) -> tuple[truth.TruthRow, ...]:
     """Time the natives of one workload, each between two control kernels; adds to `known` and to `controls`."""
     found: list[truth.TruthRow] = []
@@ -130,9 +125,8 @@ def table(results: Sequence[CaseResult]) -> list[str]:
     lines = [f"{'workload':18} {'runtime':17} {'low':>8} {'predicted':>9} {'high':>8} {'true ms':>8} {'error':>7}  band  note"]
     for result in results:
         for row in result.rows:
-            numbers = " ".join(
-                f"{_ms(value):>{width}}" for value, width in ((row.low_s, 8), (row.mid_s, 9), (row.high_s, 8), (row.truth_s, 8))
-            )
+            numbers = " ".join(f"{_ms(value):>{width}}" for value, width in
+                               ((row.low_s, 8), (row.mid_s, 9), (row.high_s, 8), (row.truth_s, 8)))
             error = "-" if row.error is None else f"{row.error:+.1%}"
             inside = {True: "in", False: "OUT", None: "-"}[row.inside]
             note = "; ".join(part for part in (row.note, "truth reused" if result.reused else "") if part)
@@ -155,10 +149,8 @@ def verdict_line(verdict: Verdict) -> str:
     """Return the one line that ends the bench."""
     if verdict.median_ape is None or verdict.p90_ape is None or verdict.coverage is None:
         return "FALLS SHORT: nothing was compared"
-    figures = (
-        f"median error {verdict.median_ape:.1%}, 90th percentile {verdict.p90_ape:.1%}, coverage {verdict.coverage:.1%}, "
-        f"choice within 3 % on {verdict.good_choices} of {verdict.workloads} workloads, {verdict.rows} rows"
-    )
+    figures = (f"median error {verdict.median_ape:.1%}, 90th percentile {verdict.p90_ape:.1%}, coverage {verdict.coverage:.1%}, "
+               f"choice within 3 % on {verdict.good_choices} of {verdict.workloads} workloads, {verdict.rows} rows")
     return f"FALLS SHORT: {figures}; {'; '.join(verdict.shortfalls)}" if verdict.shortfalls else f"HOLDS: {figures}"
 
 
@@ -170,10 +162,8 @@ def truth_table(rows: Sequence[truth.TruthRow]) -> list[str]:
         if row.median_s is None or row.spread is None:
             lines.append(f"{row.case:18} {row.runtime:17} {'-':>8}  {row.error}")
             continue
-        lines.append(
-            f"{row.case:18} {row.runtime:17} {_ms(row.median_s):>8} {row.spread:7.1%} {row.others or 0:6.1%} "
-            f"{row.first_s or 0:8.1f} {row.parameter_count or 0:12,} {(row.peak_rss_bytes or 0) / 2**20:6.0f}"
-        )
+        lines.append(f"{row.case:18} {row.runtime:17} {_ms(row.median_s):>8} {row.spread:7.1%} {row.others or 0:6.1%} "
+                     f"{row.first_s or 0:8.1f} {row.parameter_count or 0:12,} {(row.peak_rss_bytes or 0) / 2**20:6.0f}")
     return lines
 
 
@@ -193,20 +183,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TandemError as error:
         _say(str(error))
         return 2
-    verdict = judge(
-        [row for result in results for row in result.rows], [result.choice for result in results if result.choice is not None]
-    )
+    verdict = judge([row for result in results for row in result.rows],
+                    [result.choice for result in results if result.choice is not None])
     if asked.json:
-        _print(
-            json.dumps(
-                {
-                    "schema_version": 1,
-                    "results": [asdict(result) for result in results],
-                    "left": left,
-                    "verdict": asdict(verdict) | {"shortfalls": verdict.shortfalls},
-                }
-            )
-        )
+        _print(json.dumps({"schema_version": 1, "results": [asdict(result) for result in results],
+                           "left": left, "verdict": asdict(verdict) | {"shortfalls": verdict.shortfalls}}))
     else:
         late = [f"left for want of time: {', '.join(left)}"] if left else []
         _print("\n".join([*table(results), *late, "", verdict_line(verdict)]))

@@ -12,7 +12,7 @@ run lives, none is left unwaited for; the device's lease can be had; SQLite find
 fault that could not strike, since the run was over before, is counted apart: of four or more drills of it, half must have
 struck.
 
-Run: `python -m bench.drill [--json] [--count N] [--seed N] [--only FAULT] [--runtime ID]`. 200 take some 50 minutes on two
+Run: `python -m bench.drill [--json] [--count N] [--seed N] [--only FAULT] [--runtime ID]`. 60 take some 15 minutes on two
 cores.
 """
 

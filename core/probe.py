@@ -148,7 +148,7 @@ class Measurement:
         """
         least = slope_samples(tuple((t.depth, (min(t.samples_ns),)) for t in self.timings if not t.part))[0]
         told = summary(self.samples_s)
-        return replace(told, minimum=min(max(least, told.minimum), told.median))
+        return replace(told, minimum=min(least, told.median))
 
     def part_s(self, part: str) -> tuple[float, ...]:
         """Seconds of one call of what was timed beside the subject, one value per sample; empty when it was not."""

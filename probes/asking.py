@@ -1,11 +1,10 @@
 """Asking another program one question: bounded in time and in what it may say, and nothing of it is left running."""
 
 import subprocess
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from probes.process import kill_group
+from probes.process import bounded
 
 MOST_BYTES = 2**20
 
@@ -43,25 +42,12 @@ def ask(command: Sequence[str], limit_s: float, *, errors: bool = False, environ
         env=None if environment is None else dict(environment), start_new_session=True,
     )  # fmt: skip
     assert process.stdout is not None
-    late = threading.Event()
-
-    def stop() -> None:
-        late.set()
-        kill_group(process.pid)
-
-    watch = threading.Timer(limit_s, stop)
-    watch.daemon = True
-    watch.start()
-    try:
+    with bounded(process, limit_s) as late:
         with process.stdout:
             said = process.stdout.read(MOST_BYTES)
             flooded = len(said) == MOST_BYTES
         if not flooded:
             process.wait()
-    finally:
-        watch.cancel()
-        kill_group(process.pid)
-        process.wait()
     obstacle = f"did not answer within {limit_s:.0f} s" if late.is_set() else ""
     if flooded:
         obstacle = f"wrote over {MOST_BYTES // 2**20} MiB"

@@ -10,7 +10,6 @@ import platform
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator
@@ -26,7 +25,7 @@ from catalog import EnvironmentSpec, runtime_specs
 from core.errors import BadInput, StoreError, TandemError, one_line
 from core.format import count
 from probes.environment import ROOT, runtimes_folder, worker_environment
-from probes.process import kill_group
+from probes.process import bounded
 
 READY = "ready.json"
 SMOKE_S = 300.0
@@ -293,18 +292,11 @@ def _run(command: list[str], tell: Tell, environment: dict[str, str] | None = No
         env=environment, start_new_session=True,
     )
     assert process.stdout is not None
-    watch = threading.Timer(limit_s or threading.TIMEOUT_MAX, kill_group, (process.pid,))
-    watch.daemon = True
-    watch.start()
-    try:
+    with bounded(process, limit_s):
         with process.stdout:
             for line in process.stdout:
                 last.append(line.strip())
                 tell(line.strip())
-        process.wait()
-    finally:
-        watch.cancel()
-        kill_group(process.pid)
         process.wait()
     said = next((line for line in reversed(last) if line), "")
     if process.returncode != 0:
@@ -325,10 +317,14 @@ def _users(folder: Path) -> list[int]:
     real = Path(os.path.realpath(folder))
     return [
         process.pid for process in psutil.process_iter(["cmdline", "cwd"])
-        if real in _program_folder(process.info["cmdline"] or [""], process.info["cwd"] or os.sep).parents
+        if real in _program(process.info["cmdline"] or [""], process.info["cwd"] or os.sep).parents
     ]
 
 
-def _program_folder(command: list[str], cwd: str) -> Path:
-    """Return the folder that a process was started from, links resolved; its Python itself is a link out of it."""
-    return Path(os.path.realpath(os.path.join(cwd, os.path.dirname(command[0]))))  # noqa: PTH118, PTH120 - an empty folder is the cwd
+def _program(command: list[str], cwd: str) -> Path:
+    """Return the program of a process with the links of its folder resolved, not its own: an environment's Python is a link.
+
+    A bare name was looked for on the path of the process, which is not known here: it stays bare.
+    """
+    program = Path(command[0])
+    return Path(os.path.realpath(Path(cwd) / program.parent)) / program.name if os.sep in command[0] else program

@@ -2,8 +2,8 @@
 
 Source of the limits: rules 11 and 12 of the measurement protocol (docs/guide.md): interquartile range over 10 % of the median,
 first sample over 1.5 x the median, modified z-score over 14.826, samples under 1 ms, more than 105 % of the dense peak. A copy
-that takes longer than 10 ms has no clock and no dispatch to excuse it: its range may be 5 %, so that a change of 5 % from run to
-run, the least that counts as a drift, never hides in the noise of one.
+that takes longer than 10 ms has no clock and no dispatch to excuse it: its range may be 5 %, the least change that counts as a
+drift from run to run.
 What the worker saw of its programs (`probes.evidence`) is judged here too. Each phrase begins with the name of its gate.
 """
 

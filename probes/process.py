@@ -4,8 +4,12 @@ import contextlib
 import ctypes
 import os
 import signal
+import subprocess
 import sys
+import threading
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 _PR_SET_PDEATHSIG = 1
 
@@ -32,6 +36,31 @@ def kill_group(pid: int) -> None:
     """Kill a whole process group; it is fine when it has gone already."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def bounded(process: subprocess.Popen[Any], limit_s: float | None) -> Generator[threading.Event]:
+    """Kill the group that a process leads at a limit, and at the end in any case; the event tells whether the limit was met.
+
+    Args:
+        process: started in a session of its own.
+        limit_s: seconds that it may take; None for no limit.
+    """
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        kill_group(process.pid)
+
+    watch = threading.Timer(limit_s or threading.TIMEOUT_MAX, stop)
+    watch.daemon = True
+    watch.start()
+    try:
+        yield late
+    finally:
+        watch.cancel()
+        kill_group(process.pid)
+        process.wait()
 
 
 def peak_resident_bytes() -> int | None:

@@ -64,7 +64,7 @@ def _device(roof: DeviceRoof) -> None:
             st.vega_lite_chart(  # pyright: ignore[reportUnknownMemberType]
                 spec=spec, theme=None, width="stretch", key=f"suite:{name}:{chart}"
             )
-    _points(roof, dtype)
+    _points(found)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -73,8 +73,7 @@ def _spec(chart: str, theme: str, dtype: str, roof: DeviceRoof) -> dict[str, Any
     return None if drawn is None else drawn.to_dict()
 
 
-def _points(roof: DeviceRoof, dtype: str) -> None:
-    found = [row for row in suite_text.point_rows(roof) if row.dtype == dtype]
+def _points(found: list[suite_text.PointRow]) -> None:
     config = st.column_config
     with st.expander(f"All {len(found)} measured points, with doubts and origin"):
         st.dataframe(  # pyright: ignore[reportUnknownMemberType]

@@ -223,7 +223,7 @@ def test_a_tool_that_hangs_floods_or_babbles_is_a_fault_and_is_asked_once(
     tool = tmp_path / "nvidia-smi"
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setattr(nvidia_smi, "LIMIT_S", 1.0)
-    bodies = {"sleep 1000": "did not answer within 1 s", "yes": "wrote over 1 MiB", "printf '\\377\\376'; exit 3": ""}
+    bodies = {"sleep 986.5": "did not answer within 1 s", "yes": "wrote over 1 MiB", "printf '\\377\\376'; exit 3": ""}
     for body, said in bodies.items():
         tool.write_text(f"#!/bin/sh\necho asked >> {tmp_path}/asked\n{body}\n", encoding="utf-8")
         tool.chmod(0o755)
@@ -233,4 +233,4 @@ def test_a_tool_that_hangs_floods_or_babbles_is_a_fault_and_is_asked_once(
         assert said in str(fault)
         if said:
             assert (tmp_path / "asked").read_text(encoding="utf-8").count("asked") == 1
-    assert not [one for one in psutil.process_iter(["cmdline"]) if one.info["cmdline"] == ["sleep", "1000"]]
+    assert not [one for one in psutil.process_iter(["cmdline"]) if one.info["cmdline"] == ["sleep", "986.5"]]

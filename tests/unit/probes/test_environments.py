@@ -185,6 +185,14 @@ def test_one_that_a_process_runs_from_stays(start: str, made: Made, tmp_path: Pa
     assert made.built.interpreter.exists()
 
 
+def test_a_shell_that_only_stands_in_it_does_not_run_from_it(made: Made) -> None:
+    bystander = subprocess.Popen(["cat"], stdin=subprocess.PIPE, cwd=made.built.folder / "lib")
+    try:
+        assert bystander.pid not in environments._users(made.built.folder)
+    finally:
+        bystander.communicate()
+
+
 def test_one_that_is_removed_is_gone(tmp_path: Path, made: Made, rests: Listing) -> None:
     own = Environments(tmp_path, made.root)
     _stand_in(made, own.folder / made.built.folder.name)
