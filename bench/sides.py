@@ -160,7 +160,7 @@ class Stream:
         self.program, self.elements, self.passes, self.environment = program, elements, passes, environment
 
     def run(self, way: str, kernel: str) -> dict[str, Any]:
-        """Return what it told of one kernel in one way to store: `plain`, `stream` or `fresh`."""
+        """Return what it told of one kernel in one way to store: `plain` or `stream`."""
         command = (str(self.program), str(self.elements), str(self.passes), way, kernel)
         done = subprocess.run(command, env=dict(self.environment), capture_output=True, text=True, check=False)
         if done.returncode != 0:

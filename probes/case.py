@@ -47,6 +47,11 @@ class Case:
         return self.training and bool(self.block.ENDS_IN_LOSS)
 
     @property
+    def reuses_result(self) -> bool:
+        """Whether the result is to lie where that of the last call lay; it is like the input `x` then."""
+        return bool(self.depth and getattr(self.block, "REUSES_RESULT", False))
+
+    @property
     def needs_input_gradient(self) -> bool:
         """Whether the backward pass must reach the input, as it would inside a model."""
         return self.training and not self.block.first(self.sizes)

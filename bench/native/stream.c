@@ -4,13 +4,11 @@
  * Computers" (1995), https://www.cs.virginia.edu/stream/ref.html. Bytes are counted as there: what the statement names, so that
  * the read of a line which is only to be written (write-allocate) is not counted.
  *
- * Three ways to store, since they move different traffic and frameworks differ in them:
+ * Two ways to store, since they move different traffic:
  *   plain   ordinary stores into arrays that are there (the classical program);
- *   stream  non-temporal stores, which fetch no line that is about to be overwritten;
- *   fresh   ordinary stores into a result that is allocated for each pass and freed after it, as a framework's new tensor is:
- *           the kernel has to give and clear its pages within the pass.
+ *   stream  non-temporal stores, which fetch no line that is about to be overwritten.
  *
- * Arguments: ELEMENTS PASSES plain|stream|fresh [copy|scale|add|triad], all four without the last. Output: one line of JSON.
+ * Arguments: ELEMENTS PASSES plain|stream [copy|scale|add|triad], all four without the last. Output: one line of JSON.
  * Exit 1 when an answer is wrong.
  */
 #include <math.h>
@@ -114,25 +112,25 @@ static int wrong(int kernel, const float *r, float s) {
 
 int main(int argc, char **argv) {
     if (argc != 4 && argc != 5) {
-        fprintf(stderr, "got %d arguments; expected ELEMENTS PASSES plain|stream|fresh [KERNEL]\n", argc - 1);
+        fprintf(stderr, "got %d arguments; expected ELEMENTS PASSES plain|stream [KERNEL]\n", argc - 1);
         return 2;
     }
     count = atol(argv[1]) / 64 * 64;
-    int passes = atoi(argv[2]), fresh = !strcmp(argv[3], "fresh"), stream = !strcmp(argv[3], "stream");
-    if (count < 64 || passes < 3 || (!fresh && !stream && strcmp(argv[3], "plain"))) return 2;
+    int passes = atoi(argv[2]), stream = !strcmp(argv[3], "stream");
+    if (count < 64 || passes < 3 || (!stream && strcmp(argv[3], "plain"))) return 2;
 #ifndef LANES
     if (stream) {
         fprintf(stderr, "got a processor without AVX2; expected one for non-temporal stores\n");
         return 3;
     }
 #endif
-    float *x = taken(), *y = taken(), *r = fresh ? NULL : taken();
+    float *x = taken(), *y = taken(), *r = taken();
     float s = 3.0f;
 #pragma omp parallel for schedule(static)
     for (long i = 0; i < count; i++) {
         x[i] = (float)(i % 1000) * 1e-3f + 1.0f;
         y[i] = (float)(i % 777) * 1e-3f + 2.0f;
-        if (r) r[i] = 0.0f;
+        r[i] = 0.0f;
     }
     int threads = 1, faults = 0;
 #ifdef _OPENMP
@@ -144,20 +142,15 @@ int main(int argc, char **argv) {
         if (argc == 5 && strcmp(argv[4], names[kernel])) continue;
         for (int pass = 0; pass < passes; pass++) {
             double start = now();
-            float *target = fresh ? taken() : r;
 #ifdef LANES
-            if (stream) streamed(kernel, target, x, y, s);
+            if (stream) streamed(kernel, r, x, y, s);
             else
 #endif
-                plain(kernel, target, x, y, s);
-            if (fresh && pass + 1 < passes) munmap(target, count * sizeof(float));
+                plain(kernel, r, x, y, s);
             seconds[pass] = now() - start;
-            if (pass + 1 == passes) {
-                faults += wrong(kernel, target, s);
-                if (fresh) munmap(target, count * sizeof(float));
-            }
         }
-        int kept = passes - 1 - fresh; /* not the first, nor a last one that was not freed in time */
+        faults += wrong(kernel, r, s);
+        int kept = passes - 1; /* not the first */
         qsort(seconds + 1, kept, sizeof(double), ascending);
         printf(", \"%s\": {\"bytes\": %.0f, \"best_s\": %.9f, \"median_s\": %.9f}", names[kernel],
                (double)words[kernel] * sizeof(float) * count, seconds[1], seconds[1 + kept / 2]);

@@ -12,10 +12,12 @@ class Operators:
     def multiply(self, a: Any, b: Any) -> Any:
         return a * b
 
-    def scaled(self, a: Any, scale: float) -> Any:
+    def scaled(self, a: Any, scale: float, into: Any) -> Any:
+        """Return scale a, in the place of `into` where the framework stores into arrays that are there."""
         return a * scale
 
-    def scaled_sum(self, a: Any, b: Any, scale: float) -> Any:
+    def scaled_sum(self, a: Any, b: Any, scale: float, into: Any) -> Any:
+        """Return a + scale b, in the place of `into` where the framework stores into arrays that are there."""
         return a + scale * b
 
     def multiply_add(self, x: Any, factor: Any, summand: Any) -> Any:

@@ -62,7 +62,8 @@ class TorchBackend:
         chain, optimizer, inputs = self._build(case, materials(case))
         forward = self._callable(chain)
         if not case.training:
-            infer = partial(self._infer, forward, inputs)
+            into = {"into": self.torch.empty_like(inputs["x"])} if case.reuses_result else {}
+            infer = partial(self._infer, forward, {**inputs, **into})
             facts = partial(torch_facts, self.torch, self.compiled, infer) if self.compiled and is_kernel(case) else None
             return Program(infer, self.first_call_compiles, self._release, lambda: inputs, facts)
         grown = None if case.ends_in_loss else self._cotangent(case, chain, inputs)

@@ -297,8 +297,11 @@ class TorchOps(Operators):
     def scaled_matmul(self, x: Any, w: Any, scale: float) -> Any:
         return self.torch.matmul(x, w) * scale
 
-    def scaled_sum(self, a: Any, b: Any, scale: float) -> Any:
-        return self.torch.add(a, b, alpha=scale)
+    def scaled(self, a: Any, scale: float, into: Any) -> Any:
+        return self.torch.mul(a, scale, out=into)
+
+    def scaled_sum(self, a: Any, b: Any, scale: float, into: Any) -> Any:
+        return self.torch.add(a, b, alpha=scale, out=into)
 
     def softmax(self, x: Any) -> Any:
         return self.f.softmax(x, dim=-1)

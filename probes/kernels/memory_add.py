@@ -13,6 +13,7 @@ from probes.sweeps import vectors, working_sets
 ENDS_IN_LOSS = False
 DEPTHS = (0, 1)
 MODE = "forward"
+REUSES_RESULT = True
 
 
 def layers(sizes: Sizes) -> dict[str, Layer]:
@@ -27,7 +28,7 @@ def inputs(sizes: Sizes) -> dict[str, Input]:
 
 def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
     """Return x + b."""
-    return ops.add(inputs["x"], inputs["b"])
+    return ops.scaled_sum(inputs["x"], inputs["b"], 1.0, inputs.get("into"))
 
 
 def small(sizes: Sizes) -> Sizes:

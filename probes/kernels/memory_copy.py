@@ -13,6 +13,7 @@ from probes.sweeps import beyond_caches, vectors, working_sets
 ENDS_IN_LOSS = False
 DEPTHS = (0, 1)
 MODE = "forward"
+REUSES_RESULT = True
 ARRAYS = 2
 
 
@@ -28,7 +29,7 @@ def inputs(sizes: Sizes) -> dict[str, Input]:
 
 def forward(ops: Any, layers: Any, inputs: Any, sizes: Sizes) -> Any:
     """Return 3 x."""
-    return ops.scaled(inputs["x"], 3.0)
+    return ops.scaled(inputs["x"], 3.0, inputs.get("into"))
 
 
 def small(sizes: Sizes) -> Sizes:
