@@ -5,10 +5,10 @@ spread is the greatest median minus the least, over the middle one. The spread o
 greatest interquartile range within one run: noise that a run can see itself.
 
 Bounds, all of which must hold for exit 0: every point whose copy takes longer than 10 ms spreads by at most 5 % over the five
-runs, or carries a doubt (`noisy`, `contended`, `outliers`, ...) in every run whose median lies more than 2.5 % from the middle
-one. `drift` is one of them: as in the portal, each run is held against the last trusted one before it. The first has none; that
-it was off is told by the second, as a drift. At least 70 % of the wall time of one full tier is timed samples, warm-up or
-compilation, by the session's own account.
+runs, or is flagged: `spread` by the last of them, or in doubt (`noisy`, `contended`, `outliers`, ...) in every run whose
+median lies more than 2.5 % from the middle one. `drift` is one of them: as in the portal, each run is held against those before
+it. The first has none; that it was off is told by the second, as a drift. At least 70 % of the wall time of one full tier is
+timed samples, warm-up or compilation, by the session's own account.
 
 Run: `python -m bench.spread [--json] [--runs N] [--runtime ID ...] [--only KERNEL] [--skip-full]`. `--runs 0` does the full tier
 alone. Nothing is stored.
@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 from bench.control import control_s
 from core.errors import TandemError
-from core.history import DRIFT, with_drift
+from core.history import DRIFT, SPREAD, with_history
 from core.probe import Measurement, Outcome, ProbeFailure
-from core.statistics import iqr, median
+from core.statistics import iqr, median, range_share
 from probes.accounting import Spent, productive_share, totals
 from probes.inventory import devices
 from probes.plan import kernel_probes
@@ -50,6 +50,7 @@ class Point:
         medians_s, minima_s: one of each run.
         within: interquartile range over median, of each run.
         doubted: whether each run raised a doubt, or the second one about the first.
+        unsteady: whether the last run says that the medians differ.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Point:
     minima_s: tuple[float, ...]
     within: tuple[float, ...]
     doubted: tuple[bool, ...]
+    unsteady: bool = False
 
     @property
     def middle_s(self) -> float:
@@ -67,12 +69,12 @@ class Point:
     @property
     def spread(self) -> float:
         """Greatest minus least median, over the middle one."""
-        return (max(self.medians_s) - min(self.medians_s)) / self.middle_s
+        return range_share(self.medians_s)
 
     @property
     def spread_of_minima(self) -> float:
         """The same for the least sample of each run."""
-        return (max(self.minima_s) - min(self.minima_s)) / median(self.minima_s)
+        return range_share(self.minima_s)
 
     @property
     def judged(self) -> bool:
@@ -81,9 +83,9 @@ class Point:
 
     @property
     def flagged(self) -> bool:
-        """Whether each run that lies far from the middle says that it is in doubt."""
+        """Whether it is said that the medians differ, or each run that lies far from the middle says that it is in doubt."""
         far = [abs(value / self.middle_s - 1) > BOUND / 2 for value in self.medians_s]
-        return all(doubt for doubt, away in zip(self.doubted, far, strict=True) if away)
+        return self.unsteady or all(doubt for doubt, away in zip(self.doubted, far, strict=True) if away)
 
     @property
     def holds(self) -> bool:
@@ -107,7 +109,7 @@ def points(runs: Sequence[Sequence[Outcome]]) -> list[Point]:
     found: list[dict[object, Measurement]] = []
     for one in runs:
         earlier = [measurement for before in found for measurement in before.values() if measurement.trusted]
-        found.append({o.probe: with_drift(o, earlier) for o in one if isinstance(o, Measurement)})
+        found.append({o.probe: with_history(o, earlier) for o in one if isinstance(o, Measurement)})
     result: list[Point] = []
     for probe in found[0] if found else ():
         same = [one[probe] for one in found if probe in one]
@@ -128,6 +130,7 @@ def _point(same: Sequence[Measurement]) -> Point:
         tuple(m.figures.minimum for m in same),
         tuple(iqr(m.samples_s) / m.median_s for m in same),
         tuple(doubted),
+        any(warning.startswith(SPREAD) for warning in same[-1].warnings),
     )
 
 
@@ -165,7 +168,7 @@ def verdict(found: Sequence[Point], failed: Sequence[str], seconds: dict[str, fl
     if judged:
         parts += (
             f"{len(steady)} of {len(judged)} points over 10 ms spread by at most {BOUND:.0%}",
-            f"{sum(point.holds for point in judged) - len(steady)} more are flagged in each run that is off",
+            f"{sum(point.holds for point in judged) - len(steady)} more are flagged",
             f"median spread {median([point.spread for point in judged]):.1%}",
             f"of minima {median([point.spread_of_minima for point in judged]):.1%}",
         )
@@ -214,6 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 "spread": p.spread,
                 "spread_of_minima": p.spread_of_minima,
                 "doubted": p.doubted,
+                "unsteady": p.unsteady,
                 "holds": p.holds,
             }
             for p in found

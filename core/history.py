@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 
 from core import format as write
 from core.probe import Measurement, Probe
-from core.statistics import Change, Summary, against_peers, change
+from core.statistics import LEAST_CHANGE, Change, Summary, against_peers, change, range_share
 
-DRIFT = "drift: "
-"""How a warning begins that tells of a drift."""
+DRIFT, SPREAD = "drift: ", "spread: "
+"""How a warning begins that tells of a drift from the last trusted run, and of medians that differ over the last few."""
+FEW, RECENT = 3, 5
+"""Trusted runs of equal versions over which medians are held against each other: so many at least, and at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +71,25 @@ class Series:
         return next((point for point in reversed(self.points) if point.trusted), None)
 
     @property
+    def recent(self) -> tuple[Point, ...]:
+        """The last trusted and undisturbed points of the newest one's versions, `RECENT` at most."""
+        calm = [one for one in self.points if one.trusted and not one.contended]
+        return tuple(one for one in calm if one.versions == calm[-1].versions)[-RECENT:]
+
+    @property
+    def spread(self) -> float:
+        """Greatest less least of the recent medians, over their median; 0 for fewer than `FEW`."""
+        return range_share([one.figures.median for one in self.recent]) if len(self.recent) >= FEW else 0.0
+
+    @property
     def flags(self) -> tuple[str, ...]:
-        """What a person should know of it, one sentence each: a drift of the last point, and slower than its peers."""
+        """What a person should know, one sentence each: a drift of the last point or else its spread; slower than its peers."""
         last = self.points[-1]
         said: list[str] = []
         if last.drift is not None and last.drift.beyond_noise:
             said.append(f"{self.name} is {drift_words(last)}.")
+        elif self.spread > LEAST_CHANGE:
+            said.append(f"{self.name} is not steady: {unsteady_words(self)}.")
         if self.peers is not None and self.peers.fraction > 0 and self.peers.beyond_noise:
             others = "another device" if self.peer_count == 1 else f"{self.peer_count} other devices"
             noise = write.percent(self.peers.noise)
@@ -121,6 +136,11 @@ def drift_words(point: Point) -> str:
     return f"{how}, more than the noise of {write.percent(point.drift.noise)}{why}: probe again"
 
 
+def unsteady_words(series: Series) -> str:
+    """Return in words by how much the recent medians of a series differ."""
+    return f"the medians of the last {len(series.recent)} undisturbed runs differ by {write.percent(series.spread)}"
+
+
 def compared(found: Change) -> str:
     """Return a change in words, up to the name of what it is held against; from twice on as a factor."""
     if found.fraction >= 1:
@@ -128,19 +148,22 @@ def compared(found: Change) -> str:
     return f"{write.percent(abs(found.fraction))} {'slower' if found.fraction > 0 else 'faster'} than"
 
 
-def with_drift(now: Measurement, earlier: Iterable[Measurement]) -> Measurement:
-    """Return a measurement with a warning when it drifted from the last trusted one of the same device, versions and probe.
+def with_history(now: Measurement, earlier: Iterable[Measurement]) -> Measurement:
+    """Return a measurement with what its series makes one doubt: a drift from the last trusted run, medians that are not steady.
 
     Args:
         now: just taken.
         earlier: what was measured before, in any order; others than of the same series are left out.
     """
     same = [one for one in earlier if key_of(one) == key_of(now) and one.taken_at <= now.taken_at and one is not now]
-    series = series_of([*same, now])
-    last = series[0].points[-1] if series else None
-    if last is None or last.drift is None or not last.drift.beyond_noise:
-        return now
-    return replace(now, warnings=(*now.warnings, f"{DRIFT}{drift_words(last)}"))
+    warnings: list[str] = []
+    for series in series_of([*same, now]):
+        last = series.points[-1]
+        if last.drift is not None and last.drift.beyond_noise:
+            warnings.append(f"{DRIFT}{drift_words(last)}")
+        if last in series.recent and series.spread > LEAST_CHANGE:
+            warnings.append(f"{SPREAD}{unsteady_words(series)}")
+    return replace(now, warnings=(*now.warnings, *warnings)) if warnings else now
 
 
 def key_of(measurement: Measurement) -> tuple[str, Probe]:

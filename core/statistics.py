@@ -38,6 +38,12 @@ def iqr(samples: Sequence[float]) -> float:
     return quantile(samples, 0.75) - quantile(samples, 0.25)
 
 
+def range_share(samples: Sequence[float]) -> float:
+    """Return greatest less least over the median; 0 where that is not positive, ValueError without samples."""
+    middle = median(samples)
+    return (max(samples) - min(samples)) / middle if middle > 0 else 0.0
+
+
 def modified_z_scores(samples: Sequence[float]) -> tuple[float, ...]:
     """Return 0.6745 (x - median) / MAD for each sample; zeros when the MAD is zero.
 

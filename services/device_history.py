@@ -1,8 +1,8 @@
-"""The history of the devices that this database knows, and the drift of what is measured now."""
+"""The history of the devices that this database knows, and how what is measured now stands to it."""
 
 from collections.abc import Callable
 
-from core.history import DeviceHistory, histories_of, series_of, with_drift
+from core.history import DeviceHistory, histories_of, series_of, with_history
 from core.probe import Measurement
 from db import Store
 from probes.inventory import devices
@@ -34,8 +34,8 @@ def histories() -> tuple[DeviceHistory, ...]:
     )
 
 
-def marking_drift(store: Store, hear: Callable[[Event], None]) -> Callable[[Event], None]:
-    """Return a listener that adds a warning to each measurement that drifted from the last trusted one, and hands it on.
+def marking_history(store: Store, hear: Callable[[Event], None]) -> Callable[[Event], None]:
+    """Return a listener that adds to each measurement what its history makes one doubt, and hands it on.
 
     Args:
         store: where the earlier measurements are.
@@ -45,7 +45,7 @@ def marking_drift(store: Store, hear: Callable[[Event], None]) -> Callable[[Even
     def marked(event: Event) -> None:
         match event:
             case Answered(Measurement() as now):
-                hear(Answered(with_drift(now, store.trusted_before(now.device_uuid, now.probe, EARLIER))))
+                hear(Answered(with_history(now, store.trusted_before(now.device_uuid, now.probe, EARLIER))))
             case _:
                 hear(event)
 

@@ -19,7 +19,7 @@ from probes.suite import system_probes
 from probes.system import system_modules
 from probes.usability import usable_by
 from services.context import context
-from services.device_history import marking_drift
+from services.device_history import marking_history
 from services.runtimes import known_runtimes
 
 Listener: TypeAlias = Callable[[Progress, Outcome | None], None]
@@ -142,5 +142,5 @@ def probe(
         asked = ", ".join(map(repr, unknown)) or "nothing"
         raise BadInput(f"probe {asked} for {', '.join(r.id for r in installed)}", f"one of {known}", "choose one that these run")
     reporter = Reporter(len(planned), here.store.keep_loose, on_progress or (lambda _progress, _outcome: None), budget_s)
-    run_probes(planned, attached, installed, here.settings, marking_drift(here.store, reporter.hear), lambda: False, budget_s)
+    run_probes(planned, attached, installed, here.settings, marking_history(here.store, reporter.hear), lambda: False, budget_s)
     return tuple(reporter.outcomes)

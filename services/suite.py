@@ -18,7 +18,7 @@ from probes.session import run_probes
 from probes.shapes import shape_probes
 from services import workloads
 from services.context import context
-from services.device_history import marking_drift
+from services.device_history import marking_history
 from services.probing import Listener, Reporter, chosen_runtimes, usable
 from services.runtimes import known_runtimes
 
@@ -77,5 +77,5 @@ def probe_shapes(
     if not planned:
         raise BadInput(f"{asked.name} without matrix products", "a workload that has some", "measure its layers: ./tandem advise")
     reporter = Reporter(len(planned), here.store.keep_loose, on_progress or (lambda _progress, _outcome: None), budget_s)
-    run_probes(planned, attached, installed, here.settings, marking_drift(here.store, reporter.hear), lambda: False, budget_s)
+    run_probes(planned, attached, installed, here.settings, marking_history(here.store, reporter.hear), lambda: False, budget_s)
     return tuple(reporter.outcomes)

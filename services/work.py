@@ -18,7 +18,7 @@ from probes.plan import Planned, block_probes
 from probes.session import run_probes
 from services.advice import answer
 from services.context import Context, context
-from services.device_history import marking_drift
+from services.device_history import marking_history
 from services.probing import Listener, Reporter, chosen_runtimes, usable
 from services.roof import carried_over, roof_probes
 from services.runtimes import known_runtimes
@@ -140,7 +140,7 @@ class _State:
         budget_s: float,
     ) -> None:
         reporter.more(len(planned))
-        hear = marking_drift(self.here.store, reporter.hear)
+        hear = marking_history(self.here.store, reporter.hear)
         run_probes(planned, attached, installed, self.here.settings, hear, self._stop, budget_s)
 
     def _settle(

@@ -31,7 +31,8 @@ def history() -> None:
         _device(device, theme)
     st.caption(
         "A drift is a median more than 5 % from the last trusted one of the same versions, and more than the wider of the two "
-        "distances between quartiles. A vertical line marks a change of version: across it, times are not compared."
+        "distances between quartiles. Not steady are medians of the last three to five undisturbed runs that differ by more than "
+        "5 %. A vertical line marks a change of version: across it, times are not compared."
     )
 
 

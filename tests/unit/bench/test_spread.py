@@ -57,7 +57,9 @@ def test_a_drift_from_the_run_before_is_a_flag_and_tells_of_the_first_run_too() 
     (later,) = points([[measured(ns)] for ns in (100_000, 100_500, 130_000)])
     assert later.doubted == (False, False, True)
     (first,) = points([[measured(ns)] for ns in (130_000, 100_000, 100_500)])
-    assert first.doubted == (True, True, False)
+    assert first.doubted == (True, True, True)
+    assert first.unsteady
+    assert not points([[measured(ns)] for ns in (100_000, 100_500, 101_000)])[0].unsteady
 
 
 def test_points_are_paired_over_runs_by_their_probe() -> None:

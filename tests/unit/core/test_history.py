@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.history import DRIFT, drift_words, histories_of, series_of, with_drift
+from core.history import DRIFT, SPREAD, drift_words, histories_of, series_of, with_history
 from core.probe import Measurement, Probe, Timing
 from core.statistics import LEAST_CHANGE, Summary, against_peers, change, iqr, median, summary
 
@@ -83,7 +83,7 @@ def test_a_time_that_is_not_positive_is_compared_with_nothing() -> None:
 ], ids=["under 5 %", "over 5 %", "faster", "within the noise", "beyond the noise"])
 def test_a_drift_is_told_where_it_is_one(seconds: float, spread: float, flagged: bool) -> None:
     before, now = taken(1, 0.100, spread), taken(2, seconds, spread)
-    marked = with_drift(now, [before])
+    marked = with_history(now, [before])
     assert bool(marked.warnings) is flagged
     if flagged:
         assert marked.warnings[0].startswith(DRIFT)
@@ -95,22 +95,43 @@ def test_a_drift_is_told_where_it_is_one(seconds: float, spread: float, flagged:
 def test_a_drift_is_told_against_the_last_trusted_one_of_the_same_versions() -> None:
     old, doubted = taken(1, 0.100), taken(2, 0.300, trusted=False)
     other = taken(3, 0.300, versions=(("jax", "2"),))
-    assert with_drift(taken(4, 0.101), [old, doubted, other]).warnings == ()
-    assert "2.0 times as slow as" in with_drift(taken(4, 0.200), [other, old, doubted]).warnings[0]
-    assert with_drift(taken(4, 0.200, versions=(("jax", "3"),)), [old, doubted, other]).warnings == ()
+    assert with_history(taken(4, 0.101), [old, doubted, other]).warnings == ()
+    assert "2.0 times as slow as" in with_history(taken(4, 0.200), [other, old, doubted]).warnings[0]
+    assert with_history(taken(4, 0.200, versions=(("jax", "3"),)), [old, doubted, other]).warnings == ()
+
+
+@pytest.mark.parametrize(("seconds", "told"), [
+    ((0.100, 0.103, 0.106), "the medians of the last 3 undisturbed runs differ by 6 %"),
+    ((0.100, 0.102, 0.104), None),
+    ((0.100, 0.106), None),
+    ((0.200, 0.100, 0.101, 0.102, 0.103, 0.104), None),
+], ids=["each near the one before, the first far from the last", "near", "too few", "long ago"])
+def test_medians_that_wander_are_told(seconds: tuple[float, ...], told: str | None) -> None:
+    points = [taken(day, value, 0.2) for day, value in enumerate(seconds, 1)]
+    warnings = with_history(points[-1], points[:-1]).warnings
+    assert warnings == ((f"{SPREAD}{told}",) if told else ())
+    flags = series_of(points)[0].flags
+    assert [flag.endswith(f"is not steady: {told}.") for flag in flags] == ([True] if told else [])
+
+
+def test_disturbed_runs_and_other_versions_make_nothing_unsteady() -> None:
+    busy = ("contended: other processes used 50% of the machine meanwhile",)
+    calm = [taken(1, 0.100), taken(2, 0.101), taken(4, 0.102)]
+    assert series_of([*calm, taken(3, 0.300, warnings=busy)])[0].spread == pytest.approx(0.002 / 0.101)
+    assert with_history(taken(5, 0.300, 0.9, versions=(("jax", "2"),)), calm).warnings == ()
 
 
 def test_a_disturbed_measurement_is_a_reference_only_for_want_of_a_better_one() -> None:
     busy = ("contended: other processes used 50% of the machine meanwhile",)
     quiet, disturbed = taken(1, 0.100), taken(2, 0.200, warnings=busy)
-    assert with_drift(taken(3, 0.101), [quiet, disturbed]).warnings == ()
-    assert "faster" in with_drift(taken(3, 0.101), [disturbed]).warnings[0]
-    assert "while other work used the machine" in with_drift(disturbed, [quiet]).warnings[-1]
+    assert with_history(taken(3, 0.101), [quiet, disturbed]).warnings == ()
+    assert "faster" in with_history(taken(3, 0.101), [disturbed]).warnings[0]
+    assert "while other work used the machine" in with_history(disturbed, [quiet]).warnings[-1]
 
 
 def test_other_devices_probes_and_later_ones_are_no_reference() -> None:
     strangers = [taken(1, 0.1, uuid="uuid-1"), taken(1, 0.1, probe=replace(PROBE, dtype="bf16")), taken(9, 0.1)]
-    assert with_drift(taken(4, 0.5), strangers).warnings == ()
+    assert with_history(taken(4, 0.5), strangers).warnings == ()
 
 
 def test_the_number_of_a_device_does_not_part_its_series_and_a_change_of_version_is_marked() -> None:

@@ -62,7 +62,7 @@ def test_devices_of_other_runs_are_peers_when_they_are_of_one_kind(alone: Contex
 
 def test_a_drift_is_marked_before_it_is_kept_and_other_events_pass_as_they_are(alone: Context) -> None:
     heard: list[Event] = []
-    hear = device_history.marking_drift(alone.store, heard.append)
+    hear = device_history.marking_history(alone.store, heard.append)
     alone.store.keep_loose(timed(0.1, 1))
     failure = next(o for o in kernel_outcomes() if o is not None)
     for event in (Stage("measuring"), Answered(timed(0.2, 2)), Answered(timed(0.101, 3))):
