@@ -1,7 +1,6 @@
 """Every malformed workload gives one clear line that names what is wrong."""
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from core.errors import BadInput
 from core.workload import Workload
 from intake import read_document, read_file, read_text
+from tests.calls import calls_of
 
 FOLDER = Path(__file__).parents[2] / "samples" / "workloads_bad"
 NAMED = {
@@ -98,6 +98,20 @@ NAMED = {
 }
 
 
+def _refused(text: str, calls: int) -> BadInput:
+    """Return the refusal of a text, which must cost no more than so many calls."""
+    caught: list[BadInput] = []
+
+    def read() -> None:
+        try:
+            read_text(text)
+        except BadInput as error:
+            caught.append(error)
+
+    assert calls_of(read) < calls
+    return caught[0]
+
+
 def _line(error: BadInput) -> str:
     line = str(error)
     assert line.startswith("got ")
@@ -118,20 +132,12 @@ def test_a_bomb_of_aliases_is_refused_at_once() -> None:
     lines = ["a: &a [x, x, x, x, x, x, x, x, x]"] + [
         f"{b}: &{b} [{', '.join(['*' + a] * 9)}]" for a, b in zip("abcdefghi", "bcdefghij", strict=True)
     ]
-    started = time.perf_counter()
-    with pytest.raises(BadInput) as caught:
-        read_text("\n".join(lines))
-    assert time.perf_counter() - started < 1
-    assert "anchor or alias" in _line(caught.value)
+    assert "anchor or alias" in _line(_refused("\n".join(lines), 20_000))
 
 
 def test_fifty_megabytes_of_text_are_refused_at_once() -> None:
     text = "model: {preset: gpt2-small}\n" * (50_000_000 // 28)
-    started = time.perf_counter()
-    with pytest.raises(BadInput) as caught:
-        read_text(text)
-    assert time.perf_counter() - started < 1
-    assert "characters of text" in _line(caught.value)
+    assert "characters of text" in _line(_refused(text, 400))
 
 
 def test_a_file_of_fifty_megabytes_is_refused_unread(tmp_path: Path) -> None:
@@ -143,12 +149,8 @@ def test_a_file_of_fifty_megabytes_is_refused_unread(tmp_path: Path) -> None:
     assert "large.yaml: 50,000,000 bytes" in _line(caught.value)
 
 
-def test_thousands_of_small_values_are_refused_within_seconds() -> None:
-    started = time.perf_counter()
-    with pytest.raises(BadInput) as caught:
-        read_text("model: [" + "1, " * 80_000 + "1]")
-    assert time.perf_counter() - started < 5
-    assert "more than 5,000 values" in _line(caught.value)
+def test_thousands_of_small_values_are_refused_before_most_of_them_are_looked_at() -> None:
+    assert "more than 5,000 values" in _line(_refused("model: [" + "1, " * 80_000 + "1]", 2_000_000))
 
 
 def test_brackets_without_end_are_refused() -> None:

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from core.workload import TASKS, DataPipeline, Existing, PoolRequest, Targets, T
 from intake import preset_document, read_document, read_file, read_text
 from intake.families import families
 from intake.typical import typical_decoder
+from tests.calls import calls_of
 
 CAUSAL = "attention is counted in full, as FLOP counters do, also where a causal mask hides up to half of it"
 ROOT = Path(__file__).parents[3]
@@ -342,13 +342,10 @@ def test_a_framework_that_nothing_is_known_of_is_kept() -> None:
     )
 
 
-def test_a_form_reads_its_document_in_milliseconds() -> None:
+def test_a_form_may_read_its_document_at_every_stroke() -> None:
     document = preset_document("mobilenet-v2", "train")
     read_document(document)
-    started = time.perf_counter()
-    for _ in range(10):
-        read_document(document)
-    assert (time.perf_counter() - started) / 10 < 0.02
+    assert calls_of(lambda: read_document(document)) < 5_000
 
 
 def test_importing_intake_and_catalog_loads_nothing_heavy() -> None:
