@@ -18,9 +18,16 @@ DTYPE_BYTES: dict[str, float] = {
     "int8": 1,
     "int4": 0.5,
     "fp4": 0.5,
+    "int64": 8,
     "int32": 4,
+    "int16": 2,
+    "bool": 1,
+    "complex64": 8,
+    "complex128": 16,
 }
 """Bytes of one element by dtype name. tf32 is stored as fp32."""
+COMPUTE_DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "int4", "fp4")
+"""Those that a workload may be computed in."""
 
 DIMS: dict[str, tuple[str, ...]] = {
     "matmul": ("batch", "m", "n", "k"),

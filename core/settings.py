@@ -18,6 +18,7 @@ class Settings:
         owner: name that new runs carry.
         interpreters: (runtime id, Python path) from `TANDEM_PYTHON_<RUNTIME>`.
         leases: folder of the locks on devices; one for the whole host, so that no two people measure one device at once.
+        weak_sandbox: whether an administrator accepts that files of strangers are read in a sandbox below the minimum.
     """
 
     home: Path
@@ -25,6 +26,7 @@ class Settings:
     owner: str
     interpreters: tuple[tuple[str, str], ...] = ()
     leases: Path = Path(gettempdir()) / "tandem-leases"
+    weak_sandbox: bool = False
 
 
 def settings_from(environ: Mapping[str, str]) -> Settings:
@@ -53,4 +55,5 @@ def settings_from(environ: Mapping[str, str]) -> Settings:
     )
     url = environ.get("TANDEM_DATABASE_URL") or f"sqlite:///{path}/tandem.db"
     leases = Path(environ.get("TANDEM_LEASES") or Path(gettempdir()) / "tandem-leases")
-    return Settings(path, url, environ.get("TANDEM_OWNER") or environ.get("USER") or "", interpreters, leases)
+    owner = environ.get("TANDEM_OWNER") or environ.get("USER") or ""
+    return Settings(path, url, owner, interpreters, leases, environ.get("TANDEM_ACCEPT_WEAK_SANDBOX") == "1")

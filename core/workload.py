@@ -31,6 +31,7 @@ class Block:
         ops_backward: operations of one backward pass of one repeat.
         parameter_count: trainable parameters of one repeat.
         activation_bytes: bytes saved between forward and backward of one repeat, without remat.
+        input_bytes: bytes that it takes from the layers before it; None where its sizes tell.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Block:
     ops_backward: tuple[Op, ...]
     parameter_count: int
     activation_bytes: int
+    input_bytes: int | None = None
 
     def size(self, name: str) -> Size:
         """Return one size by name; raises KeyError when the block has none of that name."""
@@ -58,6 +60,21 @@ class Block:
     def flop_backward(self) -> int:
         """FLOPs of one backward pass of one repeat."""
         return sum(op.flop for op in self.ops_backward)
+
+
+@dataclass(frozen=True, slots=True)
+class Peaks:
+    """What a model that was read from a file or traced holds at its worst moments, beside parameters, their gradients and states.
+
+    Args:
+        forward_bytes: of one forward pass without gradients, its input among them.
+        training_bytes: of one forward and backward pass, what comes on top of the gradients of all parameters at that moment.
+        cache_bytes: keys and values of the whole batch.
+    """
+
+    forward_bytes: int
+    training_bytes: int
+    cache_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +99,8 @@ class Existing:
     serial_steps: int | None = None
     host_reads_per_step: int | None = None
     versions: tuple[tuple[str, str], ...] = ()
+    evidence: tuple[str, ...] = ()
+    """Which of these a scan of the code filled in, and the lines that say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +157,7 @@ class Workload:
         units_per_step: that many units in one step.
         dtype: compute dtype, a key of `core.ops.DTYPE_BYTES`.
         optimizer: one of `OPTIMIZERS`; `none` for inference.
+        peaks: memory over time of a model that was read from a file; None where it follows from the blocks.
         assumptions: what Tandem filled in and the user did not say, one short phrase each; shown as chips.
     """
 
@@ -160,6 +180,7 @@ class Workload:
     where: Where = Where()
     assumptions: tuple[str, ...] = ()
     source: str = ""
+    peaks: Peaks | None = None
 
     @property
     def trains(self) -> bool:

@@ -1,0 +1,120 @@
+"""The operations and shapes of a graph that decide whether, and how well, a model moves to another accelerator."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import prod
+
+from core.graph import DTYPE_BITS, VIEW, Graph, Node, Tensor
+from core.picture import Portability
+from core.symbols import Extent, value_of
+from intake.picture.parts import Part
+
+LANES, ROWS, LEAST_BYTES = 128, 8, 65_536
+"""Lanes and rows of a TPU's vector registers, and bytes below which the padding of a tensor is not told."""
+INFLATED = 1.5
+"""Times its logical size from which on a padded tensor is told."""
+
+
+def tiled_bytes(shape: Sequence[int], dtype: str) -> int:
+    """Return the bytes of a tensor in the tiles of a TPU: the last axis up to 128, the one before it up to 8.
+
+    XLA takes a tile of 2 or 4 rows where there are no more; narrower elements share words of 32 bits, of which a tile has two
+    rows at least, so that bf16 has 4 rows at least. One axis alone lies along the lanes.
+
+    Source: XLA, "Tiled layout"; what its reports of memory print: bf16 of a unit axis in T(4,128)(2,1), fourfold
+    (github.com/pytorch/xla/issues/6674), fp32 in T(2,128) (issues/3041), a last axis of one in T(8,128), 128-fold (issues/1965).
+    """
+    bits = max(4, DTYPE_BITS[dtype])
+    sides = list(shape) or [1]
+    sides[-1] = -(-sides[-1] // LANES) * LANES
+    if len(sides) > 1:
+        least = 2 * max(1, 32 // bits)
+        rows = min(ROWS, max(least, 1 << (max(1, sides[-2]) - 1).bit_length()))
+        sides[-2] = -(-sides[-2] // rows) * rows
+    return prod(sides) * bits // 8
+
+
+def portability_of(graph: Graph, parts: Sequence[Part], dtype: str) -> tuple[Portability, ...]:
+    """Return what decides portability, the marks of operations first, then shapes that tiles would pad, the largest first.
+
+    Args:
+        graph: with marks.
+        parts: of it, for the places.
+        dtype: its compute dtype; shapes are judged as they are.
+    """
+    where = {at: part.name for part in parts for _, nodes in part.members for at in nodes}
+    values = dict(graph.symbols)
+    marks: dict[tuple[str, str], Portability] = {}
+    for at, node in enumerate(graph.nodes):
+        for one in _marks_of(graph, node, values, where.get(at, "the backward pass")):
+            known = marks.get((one.mark, one.detail))
+            marks[one.mark, one.detail] = one if known is None else _joined(known, one)
+    return (*marks.values(), *_padded(graph, where, values), *_off_tile(graph, where, values, dtype))
+
+
+def _joined(known: Portability, one: Portability) -> Portability:
+    """Return both as one; of sizes the larger."""
+    larger = max(known, one, key=lambda found: found.padded)
+    return replace(known, count=known.count + one.count, extent=larger.extent, padded=larger.padded)
+
+
+def _marks_of(graph: Graph, node: Node, values: dict[str, int], where: str) -> Iterator[Portability]:
+    for mark in node.marks:
+        name, _, detail = mark.partition(":")
+        extent, padded = 0, 0
+        if name in {"gather", "scatter"}:
+            extent, padded = _index_bytes(graph, node, values)
+        yield Portability(name, detail, 1, where, extent, padded)
+
+
+def _index_bytes(graph: Graph, node: Node, values: dict[str, int]) -> tuple[int, int]:
+    """Return the bytes of the index tensor of a gather or scatter, and those of it in tiles."""
+    indices = [graph.tensors[at] for at in node.inputs if graph.tensors[at].dtype.startswith(("int", "uint"))]
+    sizes = [_sizes(one, values) for one in indices]
+    return max(sizes, key=lambda pair: pair[1], default=(0, 0))
+
+
+def _padded(graph: Graph, where: dict[int, str], values: dict[str, int]) -> list[Portability]:
+    """Return tensors that tiles would inflate, equal shapes together."""
+    found: dict[tuple[tuple[int, ...], str], Portability] = {}
+    for at, node in enumerate(graph.nodes):
+        if node.kind == VIEW or node.phase != "forward":
+            continue
+        for index in node.outputs:
+            one = graph.tensors[index]
+            logical, padded = _sizes(one, values)
+            shape = tuple(value_of(side, values) for side in one.shape)
+            if padded < max(LEAST_BYTES, INFLATED * logical):
+                continue
+            known = found.get((shape, one.dtype))
+            told = Portability("unit_axis" if 1 in shape[-2:] else "off_tile", f"{_written(shape)} {one.dtype}", 1,
+                               where.get(at, ""), logical, padded)  # fmt: skip
+            found[shape, one.dtype] = told if known is None else replace(known, count=known.count + 1)
+    return sorted(found.values(), key=lambda one: -one.padded)[:12]
+
+
+def _off_tile(graph: Graph, where: dict[int, str], values: dict[str, int], dtype: str) -> list[Portability]:
+    """Return products of which a side of weights is off 128 (or 8 for a narrow one), with the FLOPs that padding adds."""
+    found: dict[str, Portability] = {}
+    for at, node in enumerate(graph.nodes):
+        if node.kind != "matmul" or node.phase != "forward" or node.dtype != dtype:
+            continue
+        batch, m, n, k = (value_of(side, values) for side in node.dims)
+        wide = [-(-side // LANES) * LANES if side > 8 else 8 for side in (n, k)]
+        flop, padded = 2 * batch * m * n * k, 2 * batch * m * prod(wide)
+        if padded <= flop * 1.02:
+            continue
+        name = f"product of {_written((n, k))}"
+        known = found.get(name)
+        told = Portability("off_tile", name, 1, where.get(at, ""), flop, padded)
+        found[name] = told if known is None else replace(known, count=known.count + 1)
+    return sorted(found.values(), key=lambda one: -one.padded)[:12]
+
+
+def _sizes(one: Tensor, values: dict[str, int]) -> tuple[int, int]:
+    shape = [value_of(side, values) for side in one.shape]
+    return prod(shape) * max(4, DTYPE_BITS[one.dtype]) // 8, tiled_bytes(shape, one.dtype)
+
+
+def _written(shape: Sequence[Extent]) -> str:
+    return " x ".join(str(side) for side in shape) or "scalar"
