@@ -1,0 +1,60 @@
+"""The bench of spoilt files: mutants depend on the seed alone, and whatever is no allowed outcome falls short."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from bench.mutants import main
+from bench.mutations import LARGEST_BYTES, MUTATIONS, mutant
+
+READERS = "tests.samples.hostile_readers"
+TEXT = b'{"shape": [3, 4], "name": "layer"}' * 3
+
+
+def test_a_mutant_is_the_same_for_the_same_seed_and_number_and_another_for_others() -> None:
+    assert mutant(1, 5, TEXT, TEXT) == mutant(1, 5, TEXT, TEXT)
+    assert len({mutant(1, number, TEXT, TEXT)[1] for number in range(200)}) > 150
+
+
+@pytest.mark.parametrize("kind", sorted(MUTATIONS))
+@pytest.mark.parametrize("data", [b"x", TEXT, bytes(5000)], ids=["one byte", "text", "zeros"])
+def test_every_kind_of_fault_works_on_every_file(kind: str, data: bytes) -> None:
+    for number in range(20):
+        assert isinstance(MUTATIONS[kind](random.Random(number), data, TEXT), bytes)
+
+
+def test_a_mutant_is_never_larger_than_the_limit() -> None:
+    assert max(len(mutant(2, number, bytes(2**20), TEXT)[1]) for number in range(30)) <= LARGEST_BYTES
+
+
+def test_a_reader_that_takes_everything_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "good.txt").write_bytes(TEXT)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a").write_bytes(TEXT)
+    (folder / "b").write_bytes(TEXT)
+    code = main(["--count", "20", "--reader", "echo", "--package", READERS, str(tmp_path / "good.txt"), str(folder)])
+    said = capsys.readouterr().out
+    assert code == 0
+    assert said.strip().split("\n")[-1].startswith("HOLDS: 20 spoilt files at sandbox level")
+    assert [(folder / name).read_bytes() for name in "ab"] == [TEXT, TEXT]
+
+
+def test_a_reader_without_words_for_what_it_meets_falls_short_and_its_mutants_are_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "good.txt").write_bytes(TEXT)
+    keep = tmp_path / "kept"
+    flags = ["--count", "5", "--reader", "acts", "--package", READERS, "--keep", str(keep), "--json"]
+    assert main([*flags, str(tmp_path / "good.txt")]) == 1
+    (found,) = json.loads(capsys.readouterr().out)["readers"]
+    assert len(found["failures"]) == 6  # the whole file and five mutants
+    assert "KeyError: 'act'" in found["failures"][0]
+    assert len(list(keep.iterdir())) == 5
+
+
+def test_a_file_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--reader", "echo", "--package", READERS, str(tmp_path / "missing")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
