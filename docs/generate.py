@@ -1,4 +1,4 @@
-"""Writes the pages of docs/ that state what the source states: `docs/catalog.md` and `docs/rules.md`.
+"""Writes the pages of docs/ that state what the source states: the catalog, the rules, and the rules of the code scan.
 
 Run it after a row or a rule was added: `.venv/bin/python -m docs.generate`. A test fails while a page is out of date.
 """
@@ -12,6 +12,7 @@ from catalog.runtimes import FAMILIES
 from core import format as fmt
 from core.device import Accelerator
 from core.workload import Where
+from docs.code_scan import code_scan_page
 from intake import layer_kinds
 
 FOLDER = Path(__file__).resolve().parent
@@ -21,7 +22,7 @@ SHOWN_DTYPES = ("fp32", "bf16", "fp16", "fp8", "int8")
 
 def pages() -> dict[str, str]:
     """Return the text of each generated page by its file name."""
-    return {"catalog.md": catalog_page(), "rules.md": rules_page()}
+    return {"catalog.md": catalog_page(), "code-scan.md": code_scan_page(), "rules.md": rules_page()}
 
 
 def catalog_page() -> str:

@@ -47,6 +47,7 @@ def read_existing(top: Section) -> Existing:
             "serial_steps",
             "host_reads_per_step",
             "versions",
+            "evidence",
         ),
     )
     if section is None:
@@ -56,6 +57,7 @@ def read_existing(top: Section) -> Existing:
         custom_kernels=section.texts("custom_kernels"), ops=section.texts("ops"),
         distinct_shapes=section.whole("distinct_shapes", 0, 10**9), serial_steps=section.whole("serial_steps", 0, 10**9),
         host_reads_per_step=section.whole("host_reads_per_step", 0, 10**9), versions=_versions(section),
+        evidence=section.texts("evidence"),
     )
 
 

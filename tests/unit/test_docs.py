@@ -13,7 +13,7 @@ ROOT = FOLDER.parent
 WRITTEN = sorted([*ROOT.glob("*.md"), *FOLDER.rglob("*.md")])
 
 
-@pytest.mark.parametrize("name", ["catalog.md", "rules.md"])
+@pytest.mark.parametrize("name", ["catalog.md", "code-scan.md", "rules.md"])
 def test_a_generated_page_is_up_to_date(name: str) -> None:
     assert (FOLDER / name).read_text(encoding="utf-8") == pages()[name], "run: .venv/bin/python -m docs.generate"
 

@@ -1,0 +1,48 @@
+"""The code scan as a reader of the sandbox: a file, a folder or a zip goes in, what was found comes out as plain values."""
+
+from collections.abc import Iterator, Mapping
+
+from core.codec import to_plain
+from core.errors import BadInput
+from intake.code.archives import open_archive
+from intake.code.kinds import is_wanted
+from intake.code.limits import DEFAULT
+from intake.code.scan import scan_tree
+from intake.code.source import SourceFile
+from intake.source import Source
+
+NEEDS: tuple[str, ...] = ()
+
+
+def read(source: Source, options: Mapping[str, object]) -> object:
+    """Return the scan of a code base as plain values of `core.finding.Scan`.
+
+    Args:
+        source: a file, a folder, or a zip.
+        options: none is known.
+
+    Raises:
+        BadInput: nothing in it is code that is read, or the zip is damaged or too large.
+    """
+    del options
+    scan = scan_tree(_files(source))
+    if not any(how != "skipped" for how, _ in scan.read):
+        raise BadInput(f"{source.name[:80]}, in which there is no code", "Python files, notebooks, requirements or scripts",
+                       "give the folder, a zip or a file of the training code")  # fmt: skip
+    return to_plain(scan)
+
+
+def _files(source: Source) -> Iterator[SourceFile]:
+    """Yield the files to be looked at; what is too large or of another kind is not opened."""
+    names = source.names()
+    if not names:
+        with source.open() as file:
+            if source.name.lower().endswith(".zip"):
+                yield from open_archive(file.read(DEFAULT.archive_bytes + 1))
+            else:
+                yield SourceFile(source.name, file.read(DEFAULT.bytes_each + 1))
+        return
+    for name in names:
+        if is_wanted(name):
+            with source.open(name) as file:
+                yield SourceFile(name, file.read(DEFAULT.bytes_each + 1))
