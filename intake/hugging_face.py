@@ -218,6 +218,7 @@ def _resnet(keys: _Keys) -> ReadConfig:
 _READERS: dict[str, Callable[[_Keys], ReadConfig]] = {
     "gpt2": _gpt2, "llama": _llama, "mistral": _llama, "qwen2": _llama, "bert": _bert, "vit": _vit, "resnet": _resnet,
 }
+MODEL_TYPES = tuple(_READERS)
 _KEPT = (
     "model_type",
     "architectures",

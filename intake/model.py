@@ -8,20 +8,35 @@ from typing import cast
 
 from catalog import preset
 from core.codec import parse_json
-from core.errors import BadInput
 from core.format import count
+from core.picture import Picture
 from core.workload import Block, Size
 from intake.families import Family, families
 from intake.fields import Section
-from intake.hugging_face import kept_config, read_config
+from intake.files import read_config_values, read_model_file
+from intake.hugging_face import MODEL_TYPES, kept_config, read_config
 from intake.layers import layer_kinds, make_block
+from intake.picture.packed import packed
 from intake.sizes import Sizes, read_sizes
 from intake.typical import HIGH, LOW, typical_decoder
-from intake.wording import fault, say, unknown
+from intake.wording import fault, unknown
 
-SOURCES = ("preset", "config", "file", "params", "blocks")
+SOURCES = ("preset", "config", "file", "params", "blocks", "picture")
 _CONFIG_BYTES = 1024 * 1024
 _SCALED = ("heads", "kv_heads", "hidden")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How model files of a document are read.
+
+    Args:
+        values: for the reader: `dtype`, `batch`, `length` as the document has them.
+        weak_sandbox: whether an administrator accepts a sandbox below the minimum.
+    """
+
+    values: Mapping[str, str | int]
+    weak_sandbox: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +80,7 @@ def model_source(model: Mapping[str, object]) -> str:
 
 
 def read_model(value: object, folder: Path | None) -> ModelChoice:
-    """Read a model section that names a family: all but `blocks`.
+    """Read a model section that names a family: all but `blocks`, `picture` and what becomes one.
 
     Args:
         value: what stands at `model`.
@@ -83,8 +98,7 @@ def read_model(value: object, folder: Path | None) -> ModelChoice:
         return _from_parameters(model["params"], overrides)
     if source == "config":
         return _from_config(config_mapping(model["config"], folder), overrides)
-    raise BadInput(f"model.file: {say(model['file'])}", "a model that Tandem reads: preset, config, params or blocks",
-                   "model files are not read yet; give its config.json as model: {config: PATH}")
+    raise fault(f"model.{source}", model[source], "a model that was read", "give the workload as a file")
 
 
 def config_mapping(value: object, folder: Path | None) -> Mapping[str, object]:
@@ -115,12 +129,42 @@ def config_mapping(value: object, folder: Path | None) -> Mapping[str, object]:
     return cast("dict[str, object]", plain)
 
 
-def self_contained(model: Mapping[str, object], folder: Path | None) -> dict[str, object]:
-    """Return the model section with a configuration in place of its path, so that a document can be read again anywhere."""
+def self_contained(model: Mapping[str, object], folder: Path | None, options: ReadOptions) -> dict[str, object]:
+    """Return the model section with a configuration, or a picture, in place of a path: it can be read again anywhere then.
+
+    Args:
+        model: the section.
+        folder: where paths start; None where they are not allowed (pasted text).
+        options: how model files are read.
+
+    Raises:
+        BadInput: a file that cannot be used, or a configuration of a model that nobody knows.
+    """
     kept = {key: value for key, value in model.items() if value is not None}
-    if kept.get("config") is not None:
-        kept["config"] = kept_config(config_mapping(kept["config"], folder))
+    source = model_source(kept)
+    if source == "file":
+        read = read_model_file(_place(kept["file"], folder), options=options.values, weak_sandbox=options.weak_sandbox)
+        return _with_picture(kept, source, read.picture)
+    if source == "config":
+        values = config_mapping(kept["config"], folder)
+        if values.get("model_type") in MODEL_TYPES or not isinstance(values.get("model_type"), str):
+            return kept | {"config": kept_config(values)}
+        return _with_picture(kept, source, read_config_values(values, options.values, weak_sandbox=options.weak_sandbox))
     return kept
+
+
+def _with_picture(model: Mapping[str, object], source: str, picture: Picture) -> dict[str, object]:
+    if others := [key for key in model if key != source]:
+        raise fault(f"model.{others[0]}", model[others[0]], "nothing beside a model that is read as it is", f"remove {others[0]}")
+    return {"picture": packed(picture)}
+
+
+def _place(value: object, folder: Path | None) -> Path:
+    if not isinstance(value, str):
+        raise fault("model.file", value, "the path of a model file", "write model: {file: PATH}")
+    if folder is None:
+        raise fault("model.file", value, "a workload file, since a pasted text has no folder", "upload the model file itself")
+    return folder / value
 
 
 def read_blocks(value: object, batch: int, length: int | None, dtype: str) -> tuple[Block, ...]:

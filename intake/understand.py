@@ -9,11 +9,15 @@ from typing import cast
 
 from catalog import preset
 from core.errors import BadInput
-from core.ops import DTYPE_BYTES
-from core.workload import OBJECTIVES, OPTIMIZERS, TASKS, Block, Size, Workload
+from core.ops import COMPUTE_DTYPES as DTYPES
+from core.symbols import LENGTH
+from core.workload import OBJECTIVES, OPTIMIZERS, TASKS, Block, Peaks, Size, Workload
+from intake.existing import with_code
 from intake.families import Shape
 from intake.fields import Section
-from intake.model import SOURCES, ModelChoice, model_source, read_blocks, read_model, self_contained
+from intake.model import SOURCES, ModelChoice, ReadOptions, model_source, read_blocks, read_model, self_contained
+from intake.picture.packed import unpacked
+from intake.pictured import blocks_of, follows
 from intake.sections import read_data, read_existing, read_pools, read_targets, read_total, read_where
 from intake.syntax import MOST_CHARACTERS, parse
 from intake.wording import fault, unknown
@@ -39,11 +43,12 @@ KEYS = (
     "where",
     "objective",
 )
-DTYPES = tuple(name for name in DTYPE_BYTES if name != "int32")
 TRAINING_DTYPES = tuple(name for name in DTYPES if name.startswith(("fp", "bf", "tf")) and name != "fp4")
 MOST_BYTES = 4 * MOST_CHARACTERS
 MOST_BATCH, MOST_LENGTH, MOST_IMAGE = 10**6, 10**7, 16_384
 MOST_PARAMETERS, MOST_FLOP = 1e14, 1e24
+USUAL_BATCH = 8
+"""Of a model file that comes without one."""
 _TRAINING = ("train", "finetune", "rl")
 _GENERATING = ("infer", "serve")
 _PRESET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(:[A-Za-z0-9_-]*)?")
@@ -71,12 +76,13 @@ class Understood:
     document: str
 
 
-def read_text(text: str, folder: Path | None = None) -> Understood:
+def read_text(text: str, folder: Path | None = None, *, weak_sandbox: bool = False) -> Understood:
     """Understand a text: the name of a preset (`gpt2-small`, `gpt2-small:train`), or a document in YAML or JSON.
 
     Args:
         text: as typed or pasted.
         folder: where paths in it start; None refuses paths.
+        weak_sandbox: whether an administrator accepts a sandbox below the minimum for model files.
 
     Raises:
         BadInput: it cannot be used; one line that says what was got, what was expected and what to do.
@@ -86,10 +92,10 @@ def read_text(text: str, folder: Path | None = None) -> Understood:
         raise BadInput("an empty text", "a preset such as 'gpt2-small:train', YAML or JSON", "name a preset or paste a workload")
     if _PRESET_NAME.fullmatch(stripped):
         return _from_preset(*stripped.partition(":")[::2])
-    return _understood(parse(text), folder)
+    return _understood(parse(text), folder, weak_sandbox)
 
 
-def read_file(path: Path | str) -> Understood:
+def read_file(path: Path | str, *, weak_sandbox: bool = False) -> Understood:
     """Understand a workload file; paths in it start at its folder.
 
     Raises:
@@ -109,15 +115,14 @@ def read_file(path: Path | str) -> Understood:
                        "correct the path") from None
     except ValueError:
         raise BadInput(f"{place.name}: bytes that are not UTF-8", "a YAML or JSON text in UTF-8", "save it as UTF-8") from None
-    return read_text(text, place.parent)
+    return read_text(text, place.parent, weak_sandbox=weak_sandbox)
 
 
-def read_document(document: Mapping[str, object], folder: Path | None = None) -> Workload:
-    """Build the workload that a document describes.
+def read_document(document: Mapping[str, object]) -> Workload:
+    """Build the workload that a document describes, without paths in it.
 
     Args:
         document: by the keys of `KEYS`; null stands for absent.
-        folder: where paths in it start; None refuses paths.
 
     Raises:
         BadInput: it cannot be used; one line that names the fault.
@@ -137,9 +142,13 @@ def read_document(document: Mapping[str, object], folder: Path | None = None) ->
             "model", top.values["model"], f"a mapping with one of {', '.join(SOURCES)}", "write model: {preset: gpt2-small}"
         )
     model = cast("Mapping[str, object]", top.values["model"])
-    if model_source(model) == "blocks":
-        return _listed(top, task, model, assumed)
-    return _of_family(top, task, read_model(model, folder), assumed)
+    match model_source(model):
+        case "blocks":
+            return _listed(top, task, model, assumed)
+        case "picture":
+            return _pictured(top, task, model["picture"], assumed)
+        case _:
+            return _of_family(top, task, read_model(model, None), assumed)
 
 
 def preset_document(name: str, task: str) -> dict[str, object]:
@@ -168,10 +177,15 @@ def _from_preset(name: str, task: str) -> Understood:
     return Understood(read_document(said), json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False))
 
 
-def _understood(document: Mapping[str, object], folder: Path | None) -> Understood:
-    workload = read_document(document, folder)
+def _understood(document: Mapping[str, object], folder: Path | None, weak_sandbox: bool) -> Understood:
     kept: dict[str, object] = {key: value for key, value in document.items() if value is not None}
-    kept["model"] = self_contained(cast("Mapping[str, object]", kept["model"]), folder)
+    if isinstance(kept.get("model"), Mapping):
+        asked = {key: kept[key] for key in ("dtype", "batch", "length") if isinstance(kept.get(key), str | int)}
+        options = ReadOptions(cast("Mapping[str, str | int]", asked), weak_sandbox)
+        kept["model"] = self_contained(cast("Mapping[str, object]", kept["model"]), folder, options)
+    if folder is not None and isinstance(kept.get("existing"), Mapping):
+        kept["existing"] = with_code(cast("Mapping[str, object]", kept["existing"]), folder, weak_sandbox)
+    workload = read_document(kept)
     return Understood(workload, json.dumps(kept, sort_keys=True, separators=(",", ":"), allow_nan=False))
 
 
@@ -215,6 +229,28 @@ def _listed(top: Section, task: str, model: Mapping[str, object], assumed: list[
     )
 
 
+def _pictured(top: Section, task: str, text: object, assumed: list[str]) -> Workload:
+    """Return the workload of a picture; a batch and a length that nobody gave are assumed."""
+    for key in ("image", "prompt", "output"):
+        if top.has(key):
+            raise fault(key, top.values[key], "batch and length, since the model file fixes the rest", f"remove {key}")
+    if not isinstance(text, str):
+        raise fault("model.picture", text, "what Tandem made of a model file", "give the model file itself")
+    picture = unpacked(text)
+    dtype, optimizer = _arithmetic(top, task, {}, assumed)
+    batch = _size(top, "batch", MOST_BATCH, {"batch": USUAL_BATCH}, assumed, "since none was given")
+    length = None
+    if follows(picture, LENGTH):
+        length = _size(top, "length", MOST_LENGTH, {"length": dict(picture.symbols)[LENGTH]}, assumed, "since none was given")
+    elif top.has("length"):
+        raise fault("length", top.values["length"], "none, since the model file does not follow one", "remove length")
+    found = blocks_of(picture, batch, length, dtype)
+    assumed += [*found.assumptions, *picture.notes]
+    unit, units = ("samples", batch) if length is None else ("tokens", batch * length)
+    amounts, arithmetic = (batch, length, unit, units), (dtype, optimizer)
+    return _workload(top, task, found.blocks, amounts, arithmetic, picture.title, picture.format, assumed, found.peaks)
+
+
 def _workload(
     top: Section,
     task: str,
@@ -224,9 +260,10 @@ def _workload(
     title: str,
     source: str,
     assumed: list[str],
+    peaks: Peaks | None = None,
 ) -> Workload:
     batch, length, unit, units = amounts
-    if task in _TASK_NOTES:
+    if task in _TASK_NOTES and peaks is None:  # a model that was read has its own dropout
         assumed.append(_TASK_NOTES[task])
     if any(_masks_half(block) for block in blocks):
         assumed.append(_CAUSAL_NOTE)
@@ -254,6 +291,7 @@ def _workload(
         where=read_where(top),
         assumptions=tuple(assumed),
         source=source,
+        peaks=peaks,
     )
     return _within_reason(workload)
 
@@ -299,15 +337,17 @@ def _arithmetic(top: Section, task: str, defaults: Mapping[str, Size], assumed: 
     return dtype, optimizer
 
 
-def _size(top: Section, key: str, high: int, defaults: Mapping[str, Size], assumed: list[str]) -> int:
-    """Return a size that the document or its preset gives."""
+def _size(
+    top: Section, key: str, high: int, defaults: Mapping[str, Size], assumed: list[str], why: str = "as the preset says"
+) -> int:
+    """Return a size that the document or its preset gives, or the default, which is assumed for a reason."""
     given = top.whole(key, 1, high)
     if given is not None:
         return given
     default = defaults.get(key)
     if not isinstance(default, int):
         raise BadInput(f"no key {key!r}", f"a whole number from 1 to {high:,}", f"add {key}: ...")
-    assumed.append(f"{key} {default:,}, as the preset says")
+    assumed.append(f"{key} {default:,}, {why}")
     return default
 
 
