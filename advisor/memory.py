@@ -44,7 +44,7 @@ class ModelBytes:
     master: float
     activations: float
     remat_activations: float
-    largest_activation: float
+    forward_activations: float
     cache: float
     workspace: float
     largest_layer: float
@@ -52,18 +52,19 @@ class ModelBytes:
 
 def model_bytes(workload: Workload) -> ModelBytes:
     """Return the bytes of a workload for its whole batch on one chip."""
-    width = DTYPE_BYTES[workload.dtype]
+    width, peaks = DTYPE_BYTES[workload.dtype], workload.peaks
     parameters = float(workload.parameter_count)
+    largest = float(max((block.activation_bytes for block in workload.blocks), default=0))
     return ModelBytes(
         trains=workload.trains,
         weights=parameters * width,
         states=parameters * 4.0 * OPTIMIZER_STATES[workload.optimizer],
         master=parameters * 4.0 if width < 4 else 0.0,
-        activations=float(workload.activation_bytes),
+        activations=float(peaks.training_bytes if peaks else workload.activation_bytes),
         remat_activations=remat_activation_bytes(workload),
-        largest_activation=float(max((block.activation_bytes for block in workload.blocks), default=0)),
-        cache=cache_bytes(workload),
-        workspace=workspace_bytes(workload),
+        forward_activations=float(peaks.forward_bytes) if peaks else 2.0 * largest,
+        cache=float(peaks.cache_bytes) if peaks else cache_bytes(workload),
+        workspace=0.0 if peaks else workspace_bytes(workload),
         largest_layer=max((block.parameter_count for block in workload.blocks), default=0) * width,
     )
 
@@ -106,7 +107,7 @@ def _inference_parts(model: ModelBytes, layout: Layout) -> tuple[Part, ...]:
     return (
         ("weights", model.weights * layout.model_share),
         ("key-value cache", model.cache * layout.batch_share),
-        ("activations", 2.0 * model.largest_activation * layout.batch_share),
+        ("activations", model.forward_activations * layout.batch_share),
     )
 
 
@@ -134,7 +135,9 @@ def remat_activation_bytes(workload: Workload) -> float:
 
 
 def input_bytes(block: Block, dtype: str) -> float:
-    """Return bytes of one block's input, from its sizes; all it saves when the sizes do not tell."""
+    """Return bytes of one block's input, as they were read or from its sizes; all it saves when neither tells."""
+    if block.input_bytes is not None:
+        return float(block.input_bytes)
     sizes = dict(block.sizes)
     for names in (("batch", "length", "width"), ("batch", "height", "width", "in_channels"), ("batch", "length", "inputs")):
         numbers = [sizes.get(name) for name in names]

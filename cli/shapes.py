@@ -9,10 +9,13 @@ from typing import Any
 from core.advice import Estimate, Recommendation
 from core.codec import to_plain
 from core.device import Device, Pool
+from core.picture import WORD, Picture
 from core.probe import Measurement, Outcome, Probe, Runtime
 from core.quantity import Quantity
 from core.run import Run, RunSummary
 from core.workload import Block, Workload
+from services import code, models
+from services.code import CodeReport
 from services.devices import DevicesReport
 from services.runtimes import EnvironmentState
 from services.workloads import Description
@@ -140,8 +143,14 @@ def devices(report: DevicesReport) -> Plain:
     return {"devices": [device(one, report.usable) for one in report.devices], "views": to_plain(report.views)}
 
 
-def inspection(value: Workload, described: Description) -> Plain:
-    """Return the document of `inspect`."""
+def inspection(value: Workload, described: Description, seen: Picture | None = None) -> Plain:
+    """Return the document of `inspect`.
+
+    Args:
+        value: the workload.
+        described: what it amounts to.
+        seen: of the model file that it was read from; None where there was none.
+    """
     return {
         "name": value.name, "task": value.task, "batch": value.batch, "length": value.length, "dtype": value.dtype,
         "optimizer": value.optimizer, "unit": value.unit, "units_per_step": value.units_per_step,
@@ -156,6 +165,35 @@ def inspection(value: Workload, described: Description) -> Plain:
         },
         "findings": [],
         "assumptions": list(value.assumptions),
+        "picture": None if seen is None else picture(value, seen),
+    }
+
+
+def code_report(value: CodeReport) -> Plain:
+    """Return the document of `inspect` for code: scores, facts, and each finding on each target."""
+    return {
+        "name": value.name,
+        "files": dict(value.scan.read), "truncated": value.scan.truncated, "notes": list(value.scan.notes),
+        "scores": [
+            {"target": one.target, "score": one.score, "work_low_h": one.work_low_h, "work_high_h": one.work_high_h}
+            for one in value.scores
+        ],
+        "existing": code.existing_of(value),
+        "findings": [to_plain(found) for one in value.scores for found in one.findings],
+    }
+
+
+def picture(value: Workload, seen: Picture) -> Plain:
+    """Return what only a model that was read tells."""
+    found = models.adapter(seen)
+    return {
+        "format": seen.format, "parameter_count": seen.parameter_count, "derived_backward": seen.derived,
+        "symbols": {name: size for name, size in seen.symbols if name != WORD},
+        "facts": dict(seen.facts), "notes": list(seen.notes),
+        "peaks": None if value.peaks is None else to_plain(value.peaks),
+        "optimizer_state_bytes": {one.name: one.size_bytes for one in models.optimizer_states(seen)},
+        "lora": {"rank": found.rank, "parameter_count": found.parameter_count, "adamw_bytes": found.state_bytes},
+        "portability": [{**to_plain(one), "meaning": models.mark_meaning(one.mark)} for one in seen.operations],
     }
 
 

@@ -3,10 +3,11 @@
 import streamlit as st
 
 from core.errors import TandemError
-from pages.parts import ask, workload
+from pages.parts import ask, model, workload
 from pages.parts.answer import show_answer, show_assumptions, show_places
 from pages.parts.tables import candidates_table, excluded_table
 from pages.parts.text import refuse
+from services import models
 
 if "id" in st.query_params:  # the address of a run, seen for a moment while its page opens
     st.switch_page("pages/run.py", query_params={"id": st.query_params["id"]})
@@ -27,6 +28,8 @@ except TandemError as error:
     st.stop()
 
 ask.describe(given.workload)
+if (picture := models.picture_of(given.document)) is not None:
+    model.show_model(given.workload, picture)
 with st.expander("Change anything in this workload", icon=":material/tune:"):
     workload.change_form(given.document, base.document)
 show_assumptions(given.workload, "Tandem filled these in; the form above changes them")

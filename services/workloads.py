@@ -13,6 +13,8 @@ import intake
 from advisor import one_chip_parts
 from core.errors import BadInput
 from core.workload import OBJECTIVES, OPTIMIZERS, TASKS, Workload
+from services import models
+from services.context import context
 
 _MOST_STDIN_CHARACTERS = 2**20
 
@@ -83,25 +85,74 @@ def understand(text: str) -> Understood:
     return _opened(intake.read_text(text))
 
 
-def read(argument: str) -> Understood:
-    """Understand what the command line was given: a file, `-` for standard input, or a preset.
+def understand_upload(name: str, data: bytes) -> Understood:
+    """Understand a file that somebody handed in: a workload, or a model in a format that is read.
+
+    Args:
+        name: of the file.
+        data: all of it.
+
+    Raises:
+        BadInput: neither, or refused; one line.
+    """
+    if not models.bytes_look_like_model(name, data):
+        try:
+            return understand(data.decode("utf-8"))
+        except UnicodeDecodeError:
+            expected = f"a workload as YAML or JSON, or a model as {', '.join(models.titles())}"
+            raise BadInput(f"{name[:80]}, which is neither text nor a model that is read", expected, "export the model") from None
+    return of_model(data, name, {})
+
+
+def of_model(source: Path | bytes, name: str, asked: Mapping[str, Any]) -> Understood:
+    """Understand a model file.
+
+    Args:
+        source: a path, or the bytes.
+        name: of the file; the last part of the path when empty.
+        asked: keys of the document that are known: task, batch, length, dtype, optimizer.
+
+    Raises:
+        BadInput: no model that is read, or refused; one line.
+    """
+    return understand(json.dumps(models.model_document(source, name, asked)))
+
+
+def read(argument: str, asked: Mapping[str, Any] | None = None) -> Understood:
+    """Understand what the command line was given: a workload file, a model file or folder, `-` for standard input, or a preset.
+
+    Args:
+        argument: of the command line.
+        asked: keys of the document that options give: task, batch, length, dtype, optimizer; they overrule the file's.
 
     Raises:
         BadInput: it cannot be used; one line.
     """
+    given = {key: value for key, value in (asked or {}).items() if value is not None}
+    path = path_of(argument)
+    if path is not None and models.looks_like_model(path):
+        return of_model(path, "", given)
+    found = _read(argument)
+    return understand(json.dumps({**found.document, **given})) if given else found
+
+
+def _read(argument: str) -> Understood:
+    weak = context().settings.weak_sandbox
     if argument == "-":
-        return _opened(intake.read_text(sys.stdin.read(_MOST_STDIN_CHARACTERS + 1), Path.cwd()))
+        return _opened(intake.read_text(sys.stdin.read(_MOST_STDIN_CHARACTERS + 1), Path.cwd(), weak_sandbox=weak))
     looks_like_file = "/" in argument or argument.endswith((".yaml", ".yml", ".json"))
-    if looks_like_file or _is_file(argument):
-        return _opened(intake.read_file(argument))
+    if looks_like_file or path_of(argument) is not None:
+        return _opened(intake.read_file(argument, weak_sandbox=weak))
     return understand(argument)
 
 
-def _is_file(argument: str) -> bool:
+def path_of(argument: str) -> Path | None:
+    """Return the path of a file or folder that is there; None where the text is none."""
     try:
-        return Path(argument).is_file()
+        path = Path(argument)
+        return path if argument != "-" and path.exists() else None
     except (OSError, ValueError):
-        return False
+        return None
 
 
 def _opened(understood: intake.Understood) -> Understood:

@@ -13,14 +13,14 @@ import streamlit as st
 from core.errors import BadInput, TandemError
 from pages.parts import link
 from pages.parts.text import plain, refuse
-from services import workloads
+from services import models, workloads
 
 DEMO = "gpt2-demo:train"
 PRESET_TASKS = ("train", "finetune", "infer")
 ELSEWHERE = ("objective",)
 """Fields that have a control of their own on the page."""
 
-LARGEST_UPLOAD = 1_000_000
+LARGEST_PASTE = 1_000_000
 EXAMPLE = """name: small language model on our own text
 task: train
 model: {preset: gpt2-small}
@@ -54,11 +54,10 @@ def workload_field() -> str | None:
                 _paste_form()
             with st.popover("Upload", icon=":material/upload_file:"):
                 st.file_uploader(
-                    "Workload file, YAML or JSON, at most 1 MB",
-                    type=["yaml", "yml", "json"],
+                    "A model, or a workload as YAML or JSON",
                     key="upload",
-                    max_upload_size=1,
-                    on_change=_take_upload,
+                    on_change=_remember_upload,
+                    help=f"Read as data in a sandbox, never run: {', '.join(models.titles())}. Weights are not kept.",
                 )
             st.button(
                 "Try the demo",
@@ -68,8 +67,9 @@ def workload_field() -> str | None:
             )
         if "doc" in st.query_params:
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.badge("Pasted workload", icon=":material/content_paste:", color="blue")
+                st.badge("Workload of your own", icon=":material/description:", color="blue")
                 st.button("Discard", type="tertiary", on_click=link.put, args=("doc", None))
+    _read_upload()
     for fault in st.session_state.pop("field_faults", ()):
         st.error(plain(fault), icon=":material/error:")
     if "doc" in st.query_params:
@@ -120,34 +120,38 @@ def _spaced(offer: str) -> str:
 def _paste_form() -> None:
     with st.form("paste", border=False, width=520):
         st.text_area(
-            "YAML or JSON", value=_pasted_quietly(), height=260, key="pasted", placeholder=EXAMPLE, max_chars=LARGEST_UPLOAD
+            "YAML or JSON", value=_pasted_quietly(), height=260, key="pasted", placeholder=EXAMPLE, max_chars=LARGEST_PASTE
         )
         st.form_submit_button("Use this workload", type="primary", on_click=_take_paste)
 
 
 def _take_demo() -> None:
     _take({"workload": DEMO})
+    st.session_state["paste_open"] = False
 
 
 def _take_paste() -> None:
     content = st.session_state.get("pasted", "")
     if content.strip():
         _take_text(content)
+    st.session_state["paste_open"] = False
 
 
-def _take_upload() -> None:
-    upload = st.session_state.get("upload")
+def _remember_upload() -> None:
+    """Keep what was handed in for the page to read: a callback could not show that it is being read."""
+    st.session_state["handed_in"] = st.session_state.get("upload")
+
+
+def _read_upload() -> None:
+    """Read what was handed in, and bring the address to it."""
+    upload = st.session_state.pop("handed_in", None)
     if upload is None:
         return
-    data = upload.getvalue()
     try:
-        if len(data) > LARGEST_UPLOAD:
-            raise BadInput(
-                f"a file of {len(data):,} bytes", f"at most {LARGEST_UPLOAD:,}", "upload the workload file, not the model"
-            )
-        _take_text(data.decode("utf-8"))
-    except UnicodeDecodeError:
-        st.session_state["field_faults"] = (f"got {upload.name}, which is not text; expected YAML or JSON in UTF-8; save it so",)
+        with st.spinner(f"Reading {plain(upload.name, 60)} in the sandbox …", show_time=True):
+            found = workloads.understand_upload(upload.name, upload.getvalue())
+        _take_text(json.dumps(found.document))
+        st.rerun()
     except TandemError as error:
         st.session_state["field_faults"] = (str(error),)
 
@@ -165,7 +169,6 @@ def _take_text(content: str) -> None:
 def _take(parameters: Mapping[str, str]) -> None:
     for name in ("workload", "doc", "set", "objective"):
         link.put(name, parameters.get(name))
-    st.session_state["paste_open"] = False
 
 
 def _pasted() -> str:

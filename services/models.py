@@ -1,0 +1,142 @@
+"""Model files as a use case: what was dropped becomes a workload, and what Tandem understood of it can be shown."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from core.errors import BadInput
+from core.graph import MARKS, Graph
+from core.optimizers import OPTIMIZER_SOURCES, state_bytes
+from core.picture import Picture
+from intake.files import bytes_look_like_model, looks_like_model, read_model_file, sandbox_level, suffixes, titles
+from intake.picture.packed import packed, unpacked
+from intake.readers.capture_torch import capture as traced
+from intake.readers.captured import written
+from services.context import context
+
+__all__ = [
+    "LORA_RANK", "Adapter", "OptimizerState", "adapter", "bytes_look_like_model", "capture", "facts",
+    "looks_like_model", "mark_meaning", "model_document", "optimizer_states", "picture_of", "sandbox_level",
+    "sandbox_of", "suffixes", "titles",
+]  # fmt: skip
+
+SHAPES: dict[str, str] = {
+    "unit_axis": "an axis of one that tiles of a TPU pad to 8 or 128",
+    "off_tile": "sides that are no multiples of 8 or 128, which tiles of a TPU pad",
+}
+LORA_RANK = 16
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerState:
+    """What one optimizer would keep of a model: its name, what that is, and bytes."""
+
+    name: str
+    what: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """What low-rank adapters on every weight matrix of the layers would train and keep.
+
+    Args:
+        rank: of the adapters.
+        parameter_count: that they add, which alone are trained.
+        state_bytes: of AdamW for them.
+    """
+
+    rank: int
+    parameter_count: int
+    state_bytes: int
+
+
+def model_document(source: Path | bytes, name: str = "", asked: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the document of a workload for a model file.
+
+    Args:
+        source: a path, or the bytes of an upload.
+        name: of the file; the last part of the path when empty.
+        asked: keys of the document that are known already: task, batch, length, dtype, optimizer.
+
+    Raises:
+        BadInput: no model that is read, or refused; one line.
+    """
+    given = {key: value for key, value in (asked or {}).items() if value is not None}
+    options = {key: value for key, value in given.items() if key in {"batch", "length", "dtype"}}
+    found = read_model_file(source, name, options=options, weak_sandbox=context().settings.weak_sandbox)
+    title = found.picture.title
+    return {"schema": 1, "name": title, "task": "train", "model": {"picture": packed(found.picture)}, **given}
+
+
+def capture(function: str, target: Path, *, training: bool) -> Graph:
+    """Trace a model that a function of a script makes, in this process, and write its graph.
+
+    Args:
+        function: `script.py:make_model`.
+        target: file to write, in one move.
+        training: whether the backward pass is traced too.
+
+    Raises:
+        BadInput: no such function, no model, or the file cannot be written.
+    """
+    graph = traced(function, training)
+    made = target.with_name(f"{target.name}.new")
+    try:
+        made.write_bytes(written(graph))
+        made.replace(target)
+    except OSError as error:
+        raise BadInput(f"{str(target)[:80]!r} ({error.strerror})", "a file that can be written", "name another") from None
+    return graph
+
+
+def facts(picture: Picture) -> tuple[tuple[str, int], ...]:
+    """Return whole numbers of a model that no operation shows, such as active parameters, without those told elsewhere."""
+    return tuple((name.replace("_", " "), value) for name, value in picture.facts if name not in {"parameters", "sandbox_level"})
+
+
+def sandbox_of(picture: Picture) -> int | None:
+    """Return the level of the sandbox in which a model was read; None where none was needed."""
+    return dict(picture.facts).get("sandbox_level")
+
+
+def picture_of(document: Mapping[str, Any]) -> Picture | None:
+    """Return the picture that a document holds; None where its model is described in another way."""
+    given = document.get("model")
+    text = cast("Mapping[str, Any]", given).get("picture") if isinstance(given, Mapping) else None
+    return unpacked(text) if isinstance(text, str) else None
+
+
+def optimizer_states(picture: Picture) -> tuple[OptimizerState, ...]:
+    """Return what each usual optimizer would keep of a model, the least first."""
+    shapes = [
+        (one.shape, one.count * block.repeats)
+        for block in picture.blocks for one in block.parameters if one.trained and one.shape
+    ]  # fmt: skip
+    tables = frozenset(
+        side for block in picture.blocks for one in block.operations if one.kind == "embedding"
+        for side in one.dims[2:] if isinstance(side, int)
+    )  # fmt: skip
+    found = [OptimizerState(name, what, state_bytes(name, shapes, tables)) for name, what in OPTIMIZER_SOURCES.items()]
+    return tuple(sorted(found, key=lambda one: one.size_bytes))
+
+
+def adapter(picture: Picture, rank: int = LORA_RANK) -> Adapter:
+    """Return what low-rank adapters on the matrices of the repeated layers would train: rank x (rows + columns) each.
+
+    Source: Hu et al., arXiv:2106.09685.
+    """
+    matrices = [
+        (one.shape, one.count * block.repeats)
+        for block in picture.blocks if block.repeats > 1
+        for one in block.parameters if one.trained and len(one.shape) == 2
+    ]  # fmt: skip
+    count = sum(times * rank * sum(shape) for shape, times in matrices)
+    factors = [((side, rank), times) for shape, times in matrices for side in shape]
+    return Adapter(rank, count, state_bytes("adamw", factors))
+
+
+def mark_meaning(mark: str) -> str:
+    """Return what a mark of portability means, in words."""
+    return MARKS.get(mark) or SHAPES[mark]
