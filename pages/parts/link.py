@@ -18,6 +18,7 @@ from core.errors import BadInput
 from pages.parts.text import plain
 
 LONGEST_PACKED = 24_000
+_HERE = ("127.0.0.1", "localhost", "[::1]", "::1")
 LARGEST_TEXT = 1_000_000
 
 
@@ -51,6 +52,14 @@ def several(name: str, options: Sequence[str]) -> list[str]:
         said = f"The link asks for {name} {named}, which {verb} not there. Showing the others."
         st.warning(plain(said, 600), icon=":material/link_off:")
     return [value for value in values if value in options]
+
+
+def is_local() -> bool:
+    """Whether the browser runs on this machine, with nothing between: only then may it name paths of it."""
+    asked, told = st.context.headers, str(st.context.headers.get("Host", ""))
+    host = told.rpartition(":")[0] if told.rpartition(":")[2].isdigit() else told
+    forwarded = any(asked.get(name) for name in ("X-Forwarded-For", "X-Forwarded-Host", "Forwarded", "X-Real-Ip"))
+    return host in _HERE and not forwarded and st.get_option("server.address") in _HERE
 
 
 def text(name: str) -> str:

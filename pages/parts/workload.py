@@ -56,9 +56,13 @@ def workload_field() -> str | None:
                 st.file_uploader(
                     "A model, or a workload as YAML or JSON",
                     key="upload",
-                    on_change=_remember_upload,
+                    on_change=_remember,
+                    args=("upload",),
                     help=f"Read as data in a sandbox, never run: {', '.join(models.titles())}. Weights are not kept.",
                 )
+                if link.is_local():
+                    st.text_input("or a path on this machine", key="path", on_change=_remember, args=("path",),
+                                  placeholder="model.onnx")
             st.button(
                 "Try the demo",
                 icon=":material/play_arrow:",
@@ -137,19 +141,20 @@ def _take_paste() -> None:
     st.session_state["paste_open"] = False
 
 
-def _remember_upload() -> None:
+def _remember(key: str) -> None:
     """Keep what was handed in for the page to read: a callback could not show that it is being read."""
-    st.session_state["handed_in"] = st.session_state.get("upload")
+    st.session_state["handed_in"] = st.session_state.get(key)
 
 
 def _read_upload() -> None:
     """Read what was handed in, and bring the address to it."""
-    upload = st.session_state.pop("handed_in", None)
-    if upload is None:
+    given = st.session_state.pop("handed_in", None)
+    if not given or (isinstance(given, str) and not link.is_local()):
         return
+    name = given if isinstance(given, str) else given.name
     try:
-        with st.spinner(f"Reading {plain(upload.name, 60)} in the sandbox …", show_time=True):
-            found = workloads.understand_upload(upload.name, upload.getvalue())
+        with st.spinner(f"Reading {plain(name, 60)} in the sandbox …", show_time=True):
+            found = workloads.read(given) if isinstance(given, str) else workloads.understand_upload(name, given.getvalue())
         _take_text(json.dumps(found.document))
         st.rerun()
     except TandemError as error:
