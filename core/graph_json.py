@@ -82,7 +82,8 @@ def _tensor(row: object, count: int) -> Tensor:
     name, shape, dtype, role, storage, *dies = _rows(row)
     if dtype not in DTYPE_BITS or role not in ROLES:
         raise ValueError(f"tensor {name!r:.40} of dtype {dtype!r:.20} and role {role!r:.20}")
-    return Tensor(str(name)[:300], _extents(shape), str(dtype), str(role), _index(storage, count), _whole(*dies) if dies else None)
+    until = _whole(*dies) if dies else None
+    return Tensor(str(name)[:300], _extents(shape), str(dtype), str(role), _index(storage, count), until)
 
 
 def _node(row: object, count: int) -> Node:

@@ -105,7 +105,8 @@ class Picture:
         blocks: in the order of their first operation.
         symbols: name and value for which the picture was taken, `word` among them.
         peak_forward: bytes beside parameters at the worst moment of a forward pass without gradients; the greatest counts.
-        peak_training: the same from the first operation to the last of the backward pass, gradients of parameters among them.
+        peak_training: the same from the first operation to the last of the backward pass, gradients of parameters left out.
+        peak_step: the same with the gradients of parameters, from the moment at which each is made.
         inputs: bytes of what one call is given.
         cache: bytes of keys and values of one sequence of `length`; 0 where the model keeps none or none is known.
         operations: what decides portability.
@@ -120,6 +121,7 @@ class Picture:
     symbols: tuple[tuple[str, int], ...]
     peak_forward: tuple[Extent, ...]
     peak_training: tuple[Extent, ...]
+    peak_step: tuple[Extent, ...]
     inputs: Extent
     cache: Extent
     operations: tuple[Portability, ...]

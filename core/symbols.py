@@ -1,7 +1,7 @@
 """Extents that follow the batch and the sequence length: polynomials with whole coefficients over named symbols.
 
 A reader traces a model once; what it found is kept as polynomials, so that another batch or length needs no new trace. Symbols
-stand for positive whole numbers, so a polynomial whose coefficients are nowhere greater is nowhere greater.
+stand for positive whole numbers.
 """
 
 import re
@@ -121,25 +121,6 @@ def divided(extent: Extent, by: Extent) -> Extent | None:
             return None
         found.append((tuple(rest), coefficient // factor))
     return _sum(found)
-
-
-def bounded_by(extent: Extent, other: Extent) -> bool:
-    """Whether no coefficient of an extent is greater than that of the other: it is nowhere greater then.
-
-    Only for extents without negative coefficients, such as sums of sizes.
-    """
-    above = dict(_terms(other))
-    return all(factor <= above.get(monomial, 0) for monomial, factor in _terms(extent))
-
-
-def frontier(extents: Iterable[Extent]) -> tuple[Extent, ...]:
-    """Return those of which one is the greatest for some values; the others are bounded by one of them."""
-    kept: list[Extent] = []
-    for extent in extents:
-        if not any(bounded_by(extent, other) for other in kept):
-            kept = [other for other in kept if not bounded_by(other, extent)]
-            kept.append(extent)
-    return tuple(kept)
 
 
 def symbols_in(extents: Iterable[Extent]) -> frozenset[str]:

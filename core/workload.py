@@ -68,7 +68,7 @@ class Peaks:
 
     Args:
         forward_bytes: of one forward pass without gradients, its input among them.
-        training_bytes: of one forward and backward pass, what comes on top of the gradients of all parameters at that moment.
+        training_bytes: of one forward and backward pass, the same.
         cache_bytes: keys and values of the whole batch.
     """
 

@@ -66,11 +66,9 @@ def suffixes() -> tuple[str, ...]:
 
 def looks_like_model(path: Path) -> bool:
     """Whether a path is a model file or folder rather than a workload or code: by its content where its name says nothing."""
-    if path.is_dir():
-        return any((path / name).is_file() for name in _KEY_FILES) or any(path.glob("*.safetensors"))
     try:
-        return _reader_of(path.name, _head(path)) is not None
-    except OSError:
+        return (_key_of(path) if path.is_dir() else _reader_of(path.name, _head(path))) is not None
+    except (OSError, ValueError):
         return False
 
 
@@ -139,27 +137,34 @@ def _titled(picture: Picture, name: str) -> Picture:
 
 def _chosen(source: Path | bytes, name: str) -> tuple[Path | bytes, str, str]:
     """Return what is to be read, its name and its reader."""
-    if isinstance(source, Path) and source.is_dir():
-        key = next((key for key in _KEY_FILES if (source / key).is_file()), None)
-        if key is None:
-            weights = sorted(source.glob("*.safetensors"))
-            if not weights:
-                expected = f"a folder with {', '.join(_KEY_FILES)} or *.safetensors"
-                raise BadInput(f"the folder {name[:80]!r}", expected, "give the file of the model itself")
-            key = weights[0].name
-        reader = _reader_of(key, _head(source / key))
-        if reader is None:
-            raise BadInput(f"{name[:60]}/{key}, which no reader knows", "a model", "give the file of the model itself")
-        return (source / key, key, reader) if key == "config.json" else (source, name, reader)
     try:
+        if isinstance(source, Path) and source.is_dir():
+            return _chosen_of_folder(source, name)
         head = source[:HEAD_BYTES] if isinstance(source, bytes) else _head(source)
-    except OSError as error:
-        raise BadInput(f"{name[:80]!r} ({error.strerror})", "a model file that can be read", "correct the path") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise BadInput(f"{name[:80]!r} ({why})", "a model file that can be read", "correct the path") from None
     reader = _reader_of(name, head)
     if reader is None:
         raise BadInput(f"{name[:80]!r}, in no format that is read", f"one of {', '.join(titles())}",
                        "export the model to one of them, or run ./tandem capture script.py:make_model")  # fmt: skip
     return source, name, reader
+
+
+def _chosen_of_folder(folder: Path, name: str) -> tuple[Path, str, str]:
+    found = _key_of(folder)
+    if found is None:
+        expected = f"a folder with a model's {', '.join(_KEY_FILES)} or *.safetensors"
+        raise BadInput(f"the folder {name[:80]!r}", expected, "give the file of the model itself")
+    key, reader = found
+    return (folder / key, key, reader) if key == "config.json" else (folder, name, reader)
+
+
+def _key_of(folder: Path) -> tuple[str, str] | None:
+    """Return the file by which a folder is known as a model, and its reader; code may have a config.json that is none."""
+    names = (*_KEY_FILES, *sorted(one.name for one in folder.glob("*.safetensors")))
+    heads = ((name, _reader_of(name, _head(folder / name))) for name in names if (folder / name).is_file())
+    return next(((name, reader) for name, reader in heads if reader is not None), None)
 
 
 def _reader_of(name: str, head: bytes) -> str | None:

@@ -55,13 +55,13 @@ def blocks_of(picture: Picture, batch: int, length: int | None, dtype: str) -> P
     values = picture.values(**{BATCH: batch, WORD: word}, **({LENGTH: length} if length is not None else {}))
     fixed = [f"the file is fixed at its own {name}" for name in (BATCH,) if not follows(picture, name)]
     given = value_of(picture.inputs, values)
-    gradients = word * picture.parameter_count
     peaks = Peaks(
         greatest(picture.peak_forward, values) + given,
-        max(0, greatest(picture.peak_training, values) - gradients) + given,
+        greatest(picture.peak_training, values) + given,
         value_of(picture.cache, values) * batch,
     )
-    blocks = tuple(_block(block, values, dtype) for block in picture.blocks)
+    made = (_block(block, values, dtype) for block in picture.blocks)
+    blocks = tuple(one for one in made if one.ops_forward or one.ops_backward or one.parameter_count or one.activation_bytes)
     return Pictured(blocks, peaks, batch, length, tuple(fixed))
 
 

@@ -8,7 +8,7 @@ Source: torch/csrc/autograd derivatives.yaml of PyTorch 2.13 (what each operatio
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from core.graph import VIEW, Graph, Node
 from core.symbols import Extent
@@ -59,13 +59,14 @@ def gradients_of(graph: Graph, frozen: frozenset[int] = frozenset()) -> Gradient
 
 def backward_nodes(graph: Graph, found: Gradients) -> Iterator[Node]:
     """Yield the nodes of the backward pass, in its order; their tensors are those of the forward pass that they stand for."""
+    needs = found.needing.__getitem__
     for node in reversed(graph.nodes):
-        if node.phase != "forward" or node.kind == VIEW or not any(found.needing[at] for at in node.inputs):
+        if node.phase != "forward" or node.kind == VIEW or not any(map(needs, node.inputs)):
             continue
-        if not any(found.needing[at] for at in node.outputs):  # indices, comparisons, what goes to the host
+        if not any(map(needs, node.outputs)):  # indices, comparisons, what goes to the host
             continue
         for dims, kind in _mirrored(node, found.needing):
-            yield replace(node, kind=kind, dims=dims, phase="backward", inputs=node.outputs, outputs=node.inputs, marks=())
+            yield Node(node.op, kind, dims, node.dtype, node.outputs, node.inputs, node.scope, "backward")
 
 
 def _mirrored(node: Node, needing: tuple[bool, ...]) -> Iterator[tuple[tuple[Extent, ...], str]]:

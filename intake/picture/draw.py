@@ -13,8 +13,8 @@ from intake.picture.parts import Part, parts_of
 from intake.picture.portability import portability_of
 from intake.picture.timeline import Span, compute_dtype, derived_spans, forward_spans, peaks, size_of, traced_spans
 
-CACHE = "kv_cache_elements_per_token"
-"""Fact of a graph: elements of keys and values that one more token of one sequence keeps."""
+CACHE = "kv_cache_bytes_per_token"
+"""Fact of a graph: bytes, in its compute dtype, of keys and values that one more token of one sequence keeps."""
 REST, UNUSED = "beside the layers", "parameters that no operation uses"
 _WORD_BYTES = {"fp64": 8, "fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1}
 _Operations = Counter[tuple[str, tuple[Extent, ...], str, str, str]]
@@ -65,13 +65,14 @@ def picture_of(graph: Graph) -> Picture:
     unused = _add_parameters(work)
     _add_memory(work, kept)
     facts = dict(graph.facts)
-    cache = facts.pop(CACHE, 0)
+    cache, word = facts.pop(CACHE, 0), _WORD_BYTES.get(dtype, 4)
     given = [size_of(graph, at, dtype) for at, one in enumerate(graph.tensors) if one.role == "input" and one.storage == at]
     symbols = dict(graph.symbols)
     return Picture(
-        graph.title, graph.format, tuple(_blocks(piles, unused)), (*graph.symbols, (WORD, _WORD_BYTES.get(dtype, 4))),
-        peaks(forward_spans(graph, dtype), symbols), peaks(training, symbols), total(given),
-        cache * symbol(WORD) * symbol(LENGTH) if cache else 0, portability_of(graph, parts, dtype),
+        graph.title, graph.format, tuple(_blocks(piles, unused)), (*graph.symbols, (WORD, word)),
+        peaks(forward_spans(graph, dtype), symbols),
+        peaks([span for span in training if not span.left], symbols), peaks(training, symbols), total(given),
+        cache // word * symbol(WORD) * symbol(LENGTH) if cache else 0, portability_of(graph, parts, dtype),
         tuple(facts.items()), graph.notes, not graph.has_backward,
     )  # fmt: skip
 
@@ -82,6 +83,12 @@ def _training(graph: Graph, found: Gradients, dtype: str) -> tuple[list[Span], f
         return derived_spans(graph, found, dtype), frozenset(at for at in found.kept if graph.tensors[at].role == "value")
     spans = traced_spans(graph, dtype)
     turn = next((at for at, node in enumerate(graph.nodes) if node.phase == "backward"), len(graph.nodes))
+    if any(node.phase == "forward" for node in graph.nodes[turn:]):
+        # compilers put parts of the backward pass early, so that there is no moment between: what it reads is what is kept
+        made, read = ({graph.tensors[at].storage for node in graph.nodes if node.phase == phase
+                       for at in (node.outputs if phase == "forward" else node.inputs)}
+                      for phase in ("forward", "backward"))  # fmt: skip
+        return spans, frozenset(at for at in made & read if graph.tensors[at].role == "value")
     return spans, frozenset(span.storage for span in spans if span.born < turn <= span.dies)
 
 
@@ -91,7 +98,7 @@ def _add_operations(work: _Sorted, found: Gradients) -> None:
     makers = {graph.tensors[at].storage: work.places[i][0] for i, node in enumerate(graph.nodes) if i in work.places
               for at in node.outputs}  # fmt: skip
     makers |= _owners(work)
-    pile = work.piles[-1]
+    pile = work.piles[-1] if work.piles else _Pile(Part("model", ()))
     for i, node in enumerate(graph.nodes):
         if i in work.places:
             pile = work.places[i][0]

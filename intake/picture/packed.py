@@ -56,7 +56,8 @@ def picture_rows(picture: Picture) -> dict[str, object]:
         "schema": SCHEMA, "title": picture.title, "format": picture.format, "blocks": blocks,
         "symbols": list(map(list, picture.symbols)), "inputs": written(picture.inputs), "cache": written(picture.cache),
         "peak_forward": [written(one) for one in picture.peak_forward],
-        "peak_training": [written(one) for one in picture.peak_training], "operations": marks,
+        "peak_training": [written(one) for one in picture.peak_training],
+        "peak_step": [written(one) for one in picture.peak_step], "operations": marks,
         "facts": list(map(list, picture.facts)), "notes": list(picture.notes), "derived": picture.derived,
     }  # fmt: skip
 
@@ -66,7 +67,8 @@ def _picture(plain: Any) -> Picture:
         raise ValueError(f"schema {plain['schema']!r:.20}")
     picture = Picture(
         _text(plain["title"]), _text(plain["format"]), tuple(map(_block, plain["blocks"])), _pairs(plain["symbols"]),
-        _extents(plain["peak_forward"]), _extents(plain["peak_training"]), _extent(plain["inputs"]), _extent(plain["cache"]),
+        _extents(plain["peak_forward"]), _extents(plain["peak_training"]), _extents(plain["peak_step"]), _extent(plain["inputs"]),
+        _extent(plain["cache"]),
         tuple(_portability(row) for row in plain["operations"]), _pairs(plain["facts"]),
         tuple(map(_text, plain["notes"])), plain["derived"] is True,
     )  # fmt: skip
@@ -76,7 +78,7 @@ def _picture(plain: Any) -> Picture:
 
 def _check(picture: Picture) -> None:
     """Check that every symbol that a size follows has a value: another batch or length is put in its place."""
-    used = symbols_in((picture.inputs, picture.cache, *picture.peak_forward, *picture.peak_training))
+    used = symbols_in((picture.inputs, picture.cache, *picture.peak_forward, *picture.peak_training, *picture.peak_step))
     for block in picture.blocks:
         used |= symbols_in((block.saved, block.given, *(side for one in block.operations for side in one.dims)))
     if unknown := sorted(used - {name for name, value in picture.symbols if value > 0}):

@@ -14,6 +14,9 @@ LANES, ROWS, LEAST_BYTES = 128, 8, 65_536
 INFLATED = 1.5
 """Times its logical size from which on a padded tensor is told."""
 
+BY_ELEMENT = ("aten.", "GatherElements", "ScatterElements")
+"""Formats in which one index stands for a whole place; in XLA's own the coordinates are there already."""
+
 
 def tiled_bytes(shape: Sequence[int], dtype: str) -> int:
     """Return the bytes of a tensor in the tiles of a TPU: the last axis up to 128, the one before it up to 8.
@@ -68,8 +71,17 @@ def _marks_of(graph: Graph, node: Node, values: dict[str, int], where: str) -> I
 
 
 def _index_bytes(graph: Graph, node: Node, values: dict[str, int]) -> tuple[int, int]:
-    """Return the bytes of the index tensor of a gather or scatter, and those of it in tiles."""
+    """Return the bytes of the index tensor of a gather or scatter, and those of it in tiles.
+
+    One that picks single elements out of several axes is lowered to coordinates: each index becomes as many as there are axes.
+
+    Source: what XLA asks for of take_along_axis (github.com/jax-ml/jax/issues/7502).
+    """
     indices = [graph.tensors[at] for at in node.inputs if graph.tensors[at].dtype.startswith(("int", "uint"))]
+    axes = len(graph.tensors[node.inputs[0]].shape) if node.inputs else 0
+    if node.op.startswith(BY_ELEMENT) and node.dims[1:2] == (1,):
+        indices = [one if len(one.shape) != axes or axes < 2 else replace(one, shape=(*one.shape, axes), dtype="int32")
+                   for one in indices]  # fmt: skip
     sizes = [_sizes(one, values) for one in indices]
     return max(sizes, key=lambda pair: pair[1], default=(0, 0))
 

@@ -6,9 +6,10 @@ view of another's is not counted again; parameters, constants and inputs are cou
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product as combinations
 
-from core.graph import DTYPE_BITS, Graph, Node
+from core.graph import DTYPE_BITS, Graph, Node, Shape
 from core.picture import WORD
 from core.symbols import BATCH, LENGTH, Extent, product, symbol, total, value_of
 from intake.picture.backward import Gradients
@@ -25,12 +26,14 @@ class Span:
         size: bytes.
         born, dies: moments at whose operation it is first and last needed, both counted.
         storage: index of the tensor whose memory it is; a gradient has that of what it is the gradient of.
+        left: whether it is the gradient of a parameter, which the backward pass leaves.
     """
 
     size: Extent
     born: int
     dies: int
     storage: int
+    left: bool = False
 
 
 def compute_dtype(graph: Graph) -> str:
@@ -56,8 +59,13 @@ def size_of(graph: Graph, at: int, dtype: str) -> Extent:
         dtype: the compute dtype.
     """
     one = graph.tensors[at]
-    width: Extent = symbol(WORD) if one.dtype == dtype else max(1, DTYPE_BITS[one.dtype] // 8)
-    return product(one.shape) * width
+    return _bytes_of(one.shape, 0 if one.dtype == dtype else max(1, DTYPE_BITS[one.dtype] // 8))
+
+
+@lru_cache(maxsize=4096)
+def _bytes_of(shape: Shape, width: int) -> Extent:
+    """Return the bytes of a shape, of which a large graph has thousands of each; words for a width of 0."""
+    return product(shape) * (width or symbol(WORD))
 
 
 def forward_spans(graph: Graph, dtype: str) -> list[Span]:
@@ -83,18 +91,24 @@ def forward_spans(graph: Graph, dtype: str) -> list[Span]:
 
 
 def _inference(graph: Graph) -> frozenset[int]:
-    """Return the forward nodes that an answer other than a single number rests on; all of them where there is no such answer."""
+    """Return the forward nodes that an answer other than a single number rests on; those of the loss where there is none."""
     forward = [at for at, node in enumerate(graph.nodes) if node.phase == "forward"]
     if not graph.has_backward:
         return frozenset(forward)
-    wanted = {graph.tensors[at].storage for at in graph.outputs if graph.tensors[at].shape}
+    shaped = [at for at in graph.outputs if graph.tensors[at].shape]
+    # with the loss alone as an answer, what is made for the backward pass only is still left out
+    return _leading_to(graph, forward, shaped) or _leading_to(graph, forward, graph.outputs) or frozenset(forward)
+
+
+def _leading_to(graph: Graph, nodes: Sequence[int], answers: Sequence[int]) -> frozenset[int]:
+    wanted = {graph.tensors[at].storage for at in answers}
     needed: set[int] = set()
-    for at in reversed(forward):
+    for at in reversed(nodes):
         node = graph.nodes[at]
         if any(graph.tensors[index].storage in wanted for index in node.outputs):
             needed.add(at)
             wanted.update(graph.tensors[index].storage for index in node.inputs)
-    return frozenset(needed or forward)
+    return frozenset(needed)
 
 
 def traced_spans(graph: Graph, dtype: str) -> list[Span]:
@@ -103,24 +117,30 @@ def traced_spans(graph: Graph, dtype: str) -> list[Span]:
     end = len(graph.nodes)
     spans: list[Span] = []
     answered = {graph.tensors[at].storage for at in graph.outputs}
+    gradients = _left(graph, last)  # answered or not: a function may return them
     for at, start in born.items():
         one = graph.tensors[at]
         if one.role != "value":
             continue
         seen = one.dies
-        spans.append(Span(size_of(graph, at, dtype), start, max(seen, start) if seen is not None else end, at))
+        left = seen is None and graph.nodes[start].phase == "backward" and (at in gradients or at not in answered)
+        spans.append(Span(size_of(graph, at, dtype), start, max(seen, start) if seen is not None else end, at, left))
     if any(one.dies is not None for one in graph.tensors):
         return spans
     # nobody saw memory become free: what is not answered, and is no gradient that is left, ends with its last use
-    left = answered | _left(graph, last)
-    return [replace(span, dies=end if span.storage in left else last[span.storage]) for span in spans]
+    return [
+        replace(span, dies=end if span.storage in gradients | answered else last[span.storage], left=span.storage in gradients)
+        for span in spans
+    ]
 
 
 def _left(graph: Graph, last: Mapping[int, int]) -> set[int]:
     """Return the storages that the backward pass makes in the shape of a parameter and does not use again: its gradients."""
     shapes = {graph.tensors[at].shape for at, one in enumerate(graph.tensors) if one.role == "parameter"}
-    made = {graph.tensors[at].storage: i for i, node in enumerate(graph.nodes) if node.phase == "backward" for at in node.outputs}
-    return {at for at, i in made.items() if last[at] == i and graph.tensors[at].shape in shapes}
+    # the last that was made of it tells its shape: a gradient is often made turned round
+    made = {graph.tensors[at].storage: (i, graph.tensors[at].shape)
+            for i, node in enumerate(graph.nodes) if node.phase == "backward" for at in node.outputs}  # fmt: skip
+    return {at for at, (i, shape) in made.items() if last[at] == i and shape in shapes}
 
 
 def derived_spans(graph: Graph, found: Gradients, dtype: str) -> list[Span]:
@@ -134,7 +154,7 @@ def derived_spans(graph: Graph, found: Gradients, dtype: str) -> list[Span]:
     end = 2 * len(steps)
     answered = {graph.tensors[at].storage for at in graph.outputs}
     spans = [
-        Span(size_of(graph, at, dtype), end - 1 - moment, end, at)
+        Span(size_of(graph, at, dtype), end - 1 - moment, end, at, left=True)
         for at, moment in last.items() if graph.tensors[at].role == "parameter" and found.needing[at]
     ]  # fmt: skip
     for at, start in born.items():
@@ -180,15 +200,15 @@ def peaks(spans: Sequence[Span], symbols: Mapping[str, int]) -> tuple[Extent, ..
         changes.setdefault(span.born, []).append((1, span))
         changes.setdefault(span.dies + 1, []).append((-1, span))
     sizes = {size: [value_of(size, values) for values in grid] for size in {span.size for span in spans}}
-    running, worst = [0] * len(grid), [(0, -1)] * len(grid)
+    running, worst, when = [0] * len(grid), [0] * len(grid), [-1] * len(grid)
     for moment in sorted(changes):
         for sign, span in changes[moment]:
-            for i, size in enumerate(sizes[span.size]):
-                running[i] += sign * size
-        worst = [max(before, (now, moment), key=lambda pair: pair[0]) for before, now in zip(worst, running, strict=True)]
-    moments = sorted({moment for size, moment in worst if size})
+            running = [now + sign * size for now, size in zip(running, sizes[span.size], strict=True)]
+        for i, now in enumerate(running):
+            if now > worst[i]:
+                worst[i], when[i] = now, moment
     found: list[Extent] = []
-    for moment in moments:
+    for moment in sorted(set(when) - {-1}):
         held = total(span.size for span in spans if span.born <= moment <= span.dies)
         if held not in found:
             found.append(held)

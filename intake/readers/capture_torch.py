@@ -16,7 +16,8 @@ from typing import Any, cast
 from core.errors import BadInput
 from core.graph import Graph
 from core.graph_json import graph_from_json
-from intake.readers.torch_fit import Point, follow
+from intake.readers.torch_fit import Point
+from intake.readers.torch_follow import follow
 from intake.readers.torch_functions import NAMES
 from intake.readers.torch_record import Trace
 from intake.readers.torch_recorder import Recorder, tensors_of

@@ -8,6 +8,7 @@ makes no weight, and never runs code that the file names.
 # torch has no types here: it is imported inside functions, and its objects are Any.
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, cast
 
 from core.errors import BadInput
@@ -18,7 +19,8 @@ from intake.readers.hugging_face_inputs import Inputs
 from intake.readers.hugging_face_model import model_of
 from intake.readers.hugging_face_scan import fused_scans
 from intake.readers.plain_json import read_json
-from intake.readers.torch_fit import FAILURES, Point, follow
+from intake.readers.torch_fit import FAILURES, Point
+from intake.readers.torch_follow import follow
 from intake.readers.torch_functions import NAMES
 from intake.readers.torch_record import Trace
 from intake.readers.torch_recorder import Recorder
@@ -38,6 +40,15 @@ def fits(name: str, head: bytes) -> bool:
     del name
     start = head.lstrip()[:1]
     return start == b"{" and (b'"model_type"' in head or b'"architectures"' in head)
+
+
+def prepare() -> None:
+    """Import what every configuration needs; the family's own module is imported when it is known."""
+    for name in (
+        "torch._meta_registrations", "torch._refs.nn.functional", "transformers.modeling_utils",
+        "transformers.models.auto.modeling_auto", "transformers.utils.output_capturing",
+    ):  # fmt: skip
+        import_module(name)
 
 
 def read(source: Source, options: Mapping[str, object]) -> dict[str, object]:

@@ -93,7 +93,13 @@ class Inputs:
         if "input_values" in self.names:
             given["input_values"] = self._samples(rows, length)
         if "input_ids" in self.names:
-            given["input_ids"] = self._ids(recorder, rows, length, self._placeholders(given, rows))
+            images = self._placeholders(given, rows)
+            given["input_ids"] = self._ids(recorder, rows, length, images)
+            if images and "mm_token_type_ids" in self.names:
+                kinds = self.torch.zeros((rows, images + length), dtype=self.torch.int64, device="cpu")
+                kinds[:, :images] = 1
+                given["mm_token_type_ids"] = self.empty(*kinds.shape, dtype=self.torch.int64)
+                recorder.know(given["mm_token_type_ids"], kinds, given=True)
         self._extras(given, rows, length)
         decoder = "decoder_input_ids" in self.names
         if self.training and self.labels:

@@ -102,9 +102,7 @@ def model_of(values: object, dtype: str | None) -> tuple[Any, list[str]]:
     kind = kept.pop("model_type")
     found = _config_class(kind)
     named = [name for name in kept.get("architectures") or () if isinstance(name, str)]
-    if kept.get("use_timm_backbone"):
-        notes.append("the backbone is another library's (timm): transformers' own is taken in its place")
-        kept |= {"use_timm_backbone": False, "backbone": None}
+    kept = _own_backbone(kept, kind, notes)
     try:
         config = found.from_dict(kept)
         made_class = _model_class(config, kind, named, notes)
@@ -129,6 +127,24 @@ def model_of(values: object, dtype: str | None) -> tuple[Any, list[str]]:
             "give the whole config.json, as it was saved with the model",
         ) from None
     return module, notes
+
+
+def _own_backbone(kept: dict[str, Any], kind: str, notes: list[str]) -> dict[str, Any]:
+    """Return the keys with a ResNet of transformers' own where another library's (timm) would be asked for."""
+    inner = kept.get("backbone_config")
+    named = str(kept.get("backbone") or (inner.get("backbone") if isinstance(inner, Mapping) else "") or "")
+    foreign = isinstance(inner, Mapping) and inner.get("model_type") == "timm_backbone"
+    by_default = inner is None and kind in ("detr", "conditional_detr", "deformable_detr", "table-transformer")
+    if not (kept.get("use_timm_backbone") or foreign or by_default):
+        return kept
+    depth = next((one for one in (18, 34, 50, 101, 152) if named.startswith(f"resnet{one}")), 50)
+    depths, layer = {18: ([2, 2, 2, 2], "basic"), 34: ([3, 4, 6, 3], "basic"), 101: ([3, 4, 23, 3], "bottleneck"),
+                     152: ([3, 8, 36, 3], "bottleneck")}.get(depth, ([3, 4, 6, 3], "bottleneck"))  # fmt: skip
+    widths = [64, 128, 256, 512] if layer == "basic" else [256, 512, 1024, 2048]
+    stages = ["stage2", "stage3", "stage4"] if kind == "deformable_detr" else ["stage4"]
+    notes.append(f"the backbone is another library's (timm): transformers' own ResNet of {depth} layers stands in its place")
+    own = {"model_type": "resnet", "depths": depths, "layer_type": layer, "hidden_sizes": widths, "out_features": stages}
+    return {**kept, "use_timm_backbone": False, "backbone": None, "backbone_config": own}
 
 
 def _made(made_class: Any, config: Any, dtype: Any) -> Any:

@@ -5,7 +5,7 @@ traces do not run the same operations, or a check fails, that symbol is given up
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple, cast
 
@@ -107,7 +107,7 @@ def fitted(title: str, traces: Sequence[Trace], points: Sequence[Point], basis: 
         Misfit: they run different operations, or an extent is no polynomial.
         BadInput: a tensor that no machine could hold.
     """
-    return _graph(title, traces[0], _shapes(traces, Fitter(basis, points)), points[0], basis, names)
+    return _graph(title, traces[0], shapes_of(traces, Fitter(basis, points)), points[0], basis, names)
 
 
 def likened(
@@ -127,7 +127,7 @@ def likened(
     Raises:
         Misfit: a call has no counterpart, or two that differ.
     """
-    shapes = _shapes(parts, Fitter(basis, points))
+    shapes = shapes_of(parts, Fitter(basis, points))
     known: dict[tuple[object, ...], tuple[Shape, ...]] = {}
     for made in parts[0].calls:
         found = tuple(shapes[at] for at in (*made.inputs, *made.outputs))
@@ -153,10 +153,11 @@ def _likeness(trace: Trace, made: Made) -> tuple[object, ...]:
     return (made.op, made.overload, made.backward, re.sub(r"\d+", "#", made.scope), sizes)
 
 
-def _shapes(traces: Sequence[Trace], fitter: Fitter) -> list[Shape]:
+def shapes_of(traces: Sequence[Trace], fitter: Fitter) -> list[Shape]:
+    """Return the shapes of tensors that traces agree on, as polynomials; raises Misfit where there are none."""
     first = traces[0]
     for other in traces[1:]:
-        _same(first, other)
+        agree(first, other)
     return [
         tuple(map(fitter.extent, zip(*(trace.tensors[at].shape for trace in traces), strict=True)))
         for at in range(len(first.tensors))
@@ -196,7 +197,8 @@ def _bounded(trace: Trace) -> None:
             )
 
 
-def _same(first: Trace, other: Trace) -> None:
+def agree(first: Trace, other: Trace) -> None:
+    """Raise Misfit where two traces do not run the same operations on tensors of the same ranks."""
     if len(first.calls) != len(other.calls) or len(first.tensors) != len(other.tensors):
         raise Misfit(f"{len(first.calls)} and {len(other.calls)} operations")
     for a, b in zip(first.calls, other.calls, strict=True):
@@ -265,105 +267,3 @@ def _inverse(matrix: list[list[Fraction]]) -> list[list[Fraction]]:
                 factor = wide[row][at]
                 wide[row] = [a - factor * b for a, b in zip(wide[row], wide[at], strict=True)]
     return [row[size:] for row in wide]
-
-
-def follow(
-    title: str,
-    asked: Point,
-    run: Callable[[Point], Trace],
-    names: Mapping[str, str],
-    *,
-    lengths: Sequence[int] = (),
-    batches: Sequence[int] = (11, 13, 7),
-    short: Callable[[Point], Trace] | None = None,
-) -> Graph:
-    """Trace a model where it has to be traced, and return its graph with as many symbols as the traces bear.
-
-    Args:
-        title: of the model.
-        asked: the batch and the length to fall back on.
-        run: makes a trace at a point; whatever it raises at another point than `asked` gives that symbol up.
-        names: what operations of the trace are called in the graph.
-        lengths: three, the first of them the asked one if it can be; empty where the model has none.
-        batches: three batches; empty where only one is possible.
-        short: traces the model with fewer repeats; None where nothing in it repeats.
-
-    Raises:
-        BadInput: what `run` raises at the asked point.
-    """
-    for basis, points in _plans(asked, lengths, batches):
-        graph = _fitting(title, points, basis, run, names, short)
-        if graph is not None:
-            return _told(graph, asked, basis, lengths, batches)
-    try:
-        return _told(fitted(title, [run(asked)], [asked], ((),), names), asked, ((),), lengths, batches)
-    except BadInput:
-        raise
-    except FAILURES as error:
-        raise BadInput(
-            f"{title} that cannot be traced over shapes ({type(error).__name__}: {' '.join(str(error).split())[:120]})",
-            "steps that follow from shapes",
-            "export the model with torch.export or to ONNX, or run ./tandem capture",
-        ) from None
-
-
-def _fitting(
-    title: str,
-    points: Sequence[Point],
-    basis: Basis,
-    run: Callable[[Point], Trace],
-    names: Mapping[str, str],
-    short: Callable[[Point], Trace] | None,
-) -> Graph | None:
-    """Return the graph with the symbols of a basis; None where the traces do not bear them."""
-    if short is not None:
-        try:
-            parts = [short(point) for point in points]
-            _shapes(parts, Fitter(basis, points))
-        except FAILURES:
-            parts = []  # what the short model does not bear may be its shortness: U-shaped ones count their layers
-        if parts:
-            try:
-                return likened(title, run(points[0]), parts, points, basis, names)
-            except FAILURES:
-                pass
-    try:
-        first = run(points[0])
-        last = run(points[-1])
-        _same(first, last)  # before three more traces: most models that change with a size differ here already
-        return fitted(title, [first, *map(run, points[1:-1]), last], points, basis, names)
-    except FAILURES:
-        return None
-
-
-def _plans(asked: Point, lengths: Sequence[int], batches: Sequence[int]) -> list[tuple[Basis, list[Point]]]:
-    plans: list[tuple[Basis, list[Point]]] = []
-    if batches and lengths:
-        (one, two, check), (base, far, between) = batches, lengths
-        plans.append((BOTH, [Point(one, base), Point(two, base), Point(one, far), Point(two, far), Point(check, between)]))
-    if batches:
-        plans.append((ONE, [Point(batch, asked.length) for batch in batches]))
-    return plans
-
-
-def _told(graph: Graph, asked: Point, basis: Basis, lengths: Sequence[int], batches: Sequence[int]) -> Graph:
-    """Return a graph with the asked values of its symbols, and a note on each that was given up."""
-    values = {BATCH: asked.batch, LENGTH: asked.length}
-    named = {name for monomial in basis for name in monomial}
-    notes = [
-        f"{name} is fixed at {values[name]}: the operations, or their sizes, change with it"
-        for name, wanted in ((BATCH, batches), (LENGTH, lengths))
-        if wanted and name not in named
-    ]
-    symbols = tuple((name, values[name]) for name, _ in graph.symbols)
-    return Graph(
-        graph.format,
-        graph.title,
-        graph.tensors,
-        graph.nodes,
-        graph.outputs,
-        symbols,
-        graph.has_backward,
-        (*graph.notes, *notes),
-        graph.facts,
-    )

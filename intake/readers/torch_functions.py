@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from intake.readers.torch_recorder import Recorder, Unread
+from intake.readers.torch_recorder import Recorder
 
 NAMES = {
     "tandem.attention": "aten.scaled_dot_product_attention",
@@ -243,6 +243,7 @@ class Functions:
         wanted = kwargs.pop("device", None) if func is not self.torch.from_numpy else None
         if func is not self.torch.from_numpy:
             kwargs["device"] = "cpu"
+        args = tuple(map(self._plain, args))
         with self.torch._C._DisableTorchDispatch():  # noqa: SLF001 - the value itself, beside the trace
             real = func(*args, **kwargs)
         if (wanted is not None and self.torch.device(wanted).type == "cpu") or real.numel() > 65_536:
@@ -251,15 +252,19 @@ class Functions:
         self.recorder.know(made, real.detach())
         return made
 
+    def _plain(self, value: Any) -> Any:
+        """Replace tensors in nested lists by the values that are known of them."""
+        if isinstance(value, self.torch.Tensor) and value.device.type == "meta":
+            return self._read(self.torch.Tensor.tolist, value, (), {})
+        return type(value)(map(self._plain, value)) if type(value) in (list, tuple) else value
+
     def _read(self, func: Any, tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self.recorder.host_read(tensor)
-        real = self.recorder.value(tensor)
-        if real is not None:
-            return func(real, *args, **kwargs)
-        if func is self.torch.Tensor.__bool__ or (func is self.torch.Tensor.item and tensor.dtype == self.torch.bool):
-            self.recorder.trace.notes["a branch that hangs on values was taken as if they were false"] = None
-            return False
-        raise Unread("a value of a tensor, which only real data would tell")
+        with self.torch._C._DisableTorchDispatch():  # noqa: SLF001 - the value itself, beside the trace
+            real = self.recorder.value(tensor)
+            if real is not None:
+                return func(real, *args, **kwargs)
+        return self.recorder.guessed(tensor if func is not self.torch.Tensor.__bool__ else tensor.bool())
 
     def _attention(
         self, query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, **_: Any

@@ -98,7 +98,7 @@ class Recorder:
             return self.own[name](self, *args, **kwargs)
         if name in ("aten._ctc_loss", "aten._ctc_loss_backward"):
             return self._ctc(name, args)
-        if name == "aten._local_scalar_dense":
+        if name == "aten._local_scalar_dense" and args[0].device.type == "meta":
             return self._scalar(args[0])
         if name in _BOUNDED or name == "aten.index":
             return self._sized_by_values(func, name, args, kwargs)
@@ -241,9 +241,14 @@ class Recorder:
         """Return the value that compiled code asks for, where it is known."""
         self.host_read(tensor)
         real = self.value(tensor)
-        if real is None:
+        return self.guessed(tensor) if real is None else real.item()
+
+    def guessed(self, tensor: Any) -> bool:
+        """Return False for an unknown flag, and remember that; whatever else is unknown raises Unread."""
+        if tensor.dtype != self.torch.bool:
             raise Unread("a value of a tensor, which only real data would tell")
-        return real.item()
+        self.trace.notes["a branch that hangs on values was taken as if they were false"] = None
+        return False
 
     def _ctc(self, name: str, args: tuple[Any, ...]) -> Any:
         """Return what torch has no shape function for: losses of each row and the table of a CTC loss, or its gradient."""

@@ -23,8 +23,8 @@ def main() -> None:
     from transformers import LlamaConfig, LlamaForCausalLM
 
     auto = torch.export.Dim.AUTO
-    sizes = {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64,
-             "vocab_size": 100, "use_cache": False, "tie_word_embeddings": True}  # fmt: skip
+    sizes = {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2,
+             "intermediate_size": 64, "vocab_size": 100, "use_cache": False, "tie_word_embeddings": True}  # fmt: skip
     decoder = LlamaForCausalLM._from_config(LlamaConfig(**sizes)).eval()
     ids = torch.ones(2, 16, dtype=torch.int64)
     write("decoder", decoder, (), {"input_ids": ids}, {"input_ids": {0: auto, 1: auto}})
@@ -88,7 +88,8 @@ def write(name: str, module: Any, args: tuple[Any, ...], named: dict[str, Any], 
         for entry in archive.infolist():
             inside = entry.filename.partition("/")[2]
             if not inside.startswith(("data/sample_inputs", "data/constants", ".data")):
-                kept.writestr(zipfile.ZipInfo(f"{name}/{inside}", STAMP), _plain(inside, archive.read(entry)), zipfile.ZIP_DEFLATED)
+                content = _plain(inside, archive.read(entry))
+                kept.writestr(zipfile.ZipInfo(f"{name}/{inside}", STAMP), content, zipfile.ZIP_DEFLATED)
 
 
 def _plain(name: str, content: bytes) -> bytes:
