@@ -164,13 +164,9 @@ def _emptied(torch: Any, model: Any) -> list[tuple[Any, Any]]:
 
     with torch.no_grad():
         for module in model.modules():
-            for group in (module._parameters, module._buffers):  # noqa: SLF001 - where modules keep them
-                for name, one in list(group.items()):
-                    if one is not None:
-                        setattr(module, name, empty(one))
-            for name, one in list(vars(module).items()):
-                if isinstance(one, torch.Tensor):
-                    setattr(module, name, empty(one))
+            held = {**vars(module), **module._buffers, **module._parameters}  # noqa: SLF001 - where modules keep them
+            for name in [name for name, one in held.items() if isinstance(one, torch.Tensor)]:
+                setattr(module, name, empty(held[name]))
     return known
 
 
@@ -178,14 +174,9 @@ def _asked(tensors: Sequence[Any]) -> tuple[Point, bool]:
     """The batch is the first axis that all inputs share, the length the second one of tokens or of sequences."""
     firsts = {one.shape[0] for one in tensors if one.dim()}
     seconds = {one.shape[1] for one in tensors if (one.dim() == 2 and not one.is_floating_point()) or one.dim() == 3}
-    batch = firsts.pop() if len(firsts) == 1 else 0
-    return Point(batch, seconds.pop() if len(seconds) == 1 and batch else 1), len(seconds) == 0 and batch > 0 and _has_second(
-        tensors
-    )
-
-
-def _has_second(tensors: Sequence[Any]) -> bool:
-    return any((one.dim() == 2 and not one.is_floating_point()) or one.dim() == 3 for one in tensors)
+    batch = int(min(firsts)) if len(firsts) == 1 else 0
+    has_length = batch > 0 and len(seconds) == 1
+    return Point(batch, int(min(seconds)) if has_length else 1), has_length
 
 
 def _sizer(torch: Any, recorder: Recorder, asked: Point, point: Point, has_length: bool) -> Callable[[Any], Any]:

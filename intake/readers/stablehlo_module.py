@@ -89,7 +89,8 @@ def parse(data: bytes, title: str) -> Program:
             else:
                 module = ir.Module.parse(data.decode("utf-8"), context)
                 if "vhlo." in str(next(iter(module.body.operations), "")):
-                    module = stablehlo.deserialize_portable_artifact(context, module.operation.get_asm(binary=False).encode())
+                    text = str(module.operation.get_asm(binary=False))
+                    module = stablehlo.deserialize_portable_artifact(context, text.encode())
             return _Reading(ir, stablehlo, title).program(module)
     except UnicodeDecodeError:
         raise refuse("bytes that are neither text nor MLIR bytecode", _EXPECTED, _REMEDY) from None

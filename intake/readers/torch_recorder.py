@@ -43,7 +43,7 @@ class Recorder:
         self._storages: dict[int, tuple[int, dict[tuple[object, ...], int], object]] = {}
         self._values: dict[int, Any] = {}
         self._given: set[int] = set()
-        self._shapes: dict[tuple[object, ...], tuple[tuple[object, ...], ...] | None] = {}
+        self._shapes: dict[tuple[object, ...], tuple[tuple[Any, ...], ...] | None] = {}
         self._scopes: dict[int, str] = {}
         self._sequence: int = torch._C._autograd._get_sequence_nr()  # noqa: SLF001 - no public way to number backward nodes
 
