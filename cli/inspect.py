@@ -97,7 +97,7 @@ def _tell_code(report: CodeReport, target: str | None) -> None:
     files = ", ".join(f"{count:,} {how}" for how, count in report.scan.read)
     write(f"{report.name}: {len(report.scan.findings):,} findings ({files})")
     rows = [
-        (TARGET_NAMES[one.target], one.target, f"{one.score}", f"{one.work_low_h:.0f} to {one.work_high_h:.0f} h",
+        (TARGET_NAMES[one.target], one.target, f"{one.score}", code.work_of(one),
          *(str(sum(found.severity == severity for found in one.findings)) for severity in ("blocks", "work", "check")))
         for one in report.scores
     ]  # fmt: skip

@@ -12,13 +12,18 @@ from core.errors import TandemError
 from services import runtimes
 
 
+SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile")
+"""Of the whole suite: two processes, each with whole files, since much of it waits for processes that start."""
+
+
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("pytest_arguments", nargs=-1, type=click.UNPROCESSED)
 def test(pytest_arguments: tuple[str, ...]) -> int:
     """PYTEST_ARGUMENTS go to pytest (`./tandem test tests/unit -k codec`); with any, the checks are left out."""
     checked = True if pytest_arguments else run_checks() and _environments_ready()
     sys.stdout.flush()
-    code = subprocess.run([sys.executable, "-m", "pytest", *pytest_arguments], cwd=ROOT, check=False).returncode  # noqa: S603  our own tests
+    arguments = pytest_arguments or SIDE_BY_SIDE
+    code = subprocess.run([sys.executable, "-m", "pytest", *arguments], cwd=ROOT, check=False).returncode  # noqa: S603  our own tests
     return DONE if checked and code == 0 else FINDING
 
 

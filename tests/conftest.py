@@ -15,5 +15,6 @@ def tandem_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for name in [name for name in os.environ if name.startswith("TANDEM_")]:
             patch.delenv(name)
         patch.setenv("TANDEM_HOME", str(home))
+        patch.setenv("TANDEM_LEASES", str(home / "leases"))  # the two processes of `./tandem test` do not wait for each other
         patch.setenv("TANDEM_OWNER", "tests")
         yield home
