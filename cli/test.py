@@ -11,7 +11,6 @@ from cli.output import progress
 from core.errors import TandemError
 from services import runtimes
 
-
 SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile")
 """Of the whole suite: two processes, each with whole files, since much of it waits for processes that start."""
 

@@ -71,9 +71,17 @@ def with_code(existing: Mapping[str, Any], folder: Path, weak_sandbox: bool) -> 
         BadInput: there is no code in it, or it is refused.
     """
     code = existing.get("code")
-    if not isinstance(code, str) or not (place := folder / code).exists():
+    if not isinstance(code, str) or not _is_there(folder / code):
         return dict(existing)
-    return filled(existing, scan_code(place, weak_sandbox=weak_sandbox))
+    return filled(existing, scan_code(folder / code, weak_sandbox=weak_sandbox))
+
+
+def _is_there(place: Path) -> bool:
+    """Whether a path is there; a text that can be none, such as one that is too long, is not."""
+    try:
+        return place.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _told(what: str, fact: Fact) -> str:

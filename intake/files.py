@@ -111,7 +111,7 @@ def read_config_values(values: Mapping[str, object], options: Mapping[str, str |
 def _read(reader: str, source: Path | bytes, name: str, options: dict[str, str | int]) -> ModelFile:
     title = str(readers()[reader].TITLE)
     inference: Graph | Parameters | None = None
-    with Sandbox(reader) as sandbox:
+    with Sandbox(reader, preload=reader == CONFIG_READER) as sandbox:
         found = graph_from_json(sandbox.read(source, USUAL | options, name))
         if isinstance(found, Graph) and found.has_backward and reader == CONFIG_READER:
             inference = graph_from_json(sandbox.read(source, USUAL | options | {"phase": "infer"}, name))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from core.errors import one_line
 from core.finding import TARGETS, CodeFacts, Portability, Scan, TargetFinding
 from intake.code import expand, facts, scores
 from intake.code.kinds import is_wanted
@@ -56,13 +57,20 @@ def scan(source: Path | bytes, name: str = "") -> CodeReport:
         BadInput: no code, or refused; one line.
     """
     found = scan_code(source, name, weak_sandbox=context().settings.weak_sandbox)
-    shown = name or (source.name if isinstance(source, Path) else "code")
+    shown = one_line(name or (source.resolve().name if isinstance(source, Path) else ""), 200) or "code"
     return CodeReport(shown, found, scores(found), facts(found))
 
 
 def findings_on(report: CodeReport, target: str) -> tuple[TargetFinding, ...]:
     """Return what the findings mean on a target, worst first."""
     return expand(report.scan.findings, target)
+
+
+def work_of(score: Portability) -> str:
+    """Return the hours that a score stands for, `2 to 14 h`; less than half of one is no `0 to 0 h`."""
+    if score.work_high_h == 0:
+        return "none"
+    return "under 1 h" if score.work_high_h < 1 else f"{score.work_low_h:.0f} to {score.work_high_h:.0f} h"
 
 
 def existing_of(report: CodeReport) -> dict[str, Any]:

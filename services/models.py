@@ -1,11 +1,12 @@
 """Model files as a use case: what was dropped becomes a workload, and what Tandem understood of it can be shown."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from core.errors import BadInput
+from core.errors import BadInput, one_line
 from core.graph import MARKS, Graph
 from core.optimizers import OPTIMIZER_SOURCES, state_bytes
 from core.picture import Picture
@@ -26,6 +27,8 @@ SHAPES: dict[str, str] = {
     "off_tile": "sides that are no multiples of 8 or 128, which tiles of a TPU pad",
 }
 LORA_RANK = 16
+MOST_TITLE = 200
+"""Characters of the name of a workload; a file may have a longer one, or one that is not printable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ def model_document(source: Path | bytes, name: str = "", asked: Mapping[str, Any
     given = {key: value for key, value in (asked or {}).items() if value is not None}
     options = {key: value for key, value in given.items() if key in {"batch", "length", "dtype"}}
     found = read_model_file(source, name, options=options, weak_sandbox=context().settings.weak_sandbox)
-    title = found.picture.title
+    title = one_line(found.picture.title, MOST_TITLE) or "model"
     return {"schema": 1, "name": title, "task": "train", "model": {"picture": packed(found.picture)}, **given}
 
 
@@ -87,6 +90,8 @@ def capture(function: str, target: Path, *, training: bool) -> Graph:
         made.write_bytes(written(graph))
         made.replace(target)
     except OSError as error:
+        with suppress(OSError):
+            made.unlink()
         raise BadInput(f"{str(target)[:80]!r} ({error.strerror})", "a file that can be written", "name another") from None
     return graph
 
@@ -138,5 +143,5 @@ def adapter(picture: Picture, rank: int = LORA_RANK) -> Adapter:
 
 
 def mark_meaning(mark: str) -> str:
-    """Return what a mark of portability means, in words."""
-    return MARKS.get(mark) or SHAPES[mark]
+    """Return what a mark of portability means, in words; empty for one that an address alone names."""
+    return MARKS.get(mark) or SHAPES.get(mark, "")

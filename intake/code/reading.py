@@ -1,6 +1,7 @@
 """The code scan as a reader of the sandbox: a file, a folder or a zip goes in, what was found comes out as plain values."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from core.codec import to_plain
 from core.errors import BadInput
@@ -25,7 +26,7 @@ def read(source: Source, options: Mapping[str, object]) -> object:
         BadInput: nothing in it is code that is read, or the zip is damaged or too large.
     """
     del options
-    scan = scan_tree(_files(source))
+    scan = scan_tree(replace(one, name=_shown(one.name)) for one in _files(source))
     if not any(how != "skipped" for how, _ in scan.read):
         raise BadInput(f"{source.name[:80]}, in which there is no code", "Python files, notebooks, requirements or scripts",
                        "give the folder, a zip or a file of the training code")  # fmt: skip
@@ -44,5 +45,19 @@ def _files(source: Source) -> Iterator[SourceFile]:
         return
     for name in names:
         if is_wanted(name):
-            with source.open(name) as file:
-                yield SourceFile(name, file.read(DEFAULT.bytes_each + 1))
+            yield SourceFile(name, _content(source, name))
+
+
+def _content(source: Source, name: str) -> bytes | None:
+    """Return what a file of a folder begins with; None where it cannot be opened: the others are read all the same."""
+    try:
+        file = source.open(name)
+    except BadInput:
+        return None
+    with file:
+        return file.read(DEFAULT.bytes_each + 1)
+
+
+def _shown(name: str) -> str:
+    """Return a path that no terminal takes for a command, and no reader for two lines."""
+    return "".join(one if one.isprintable() else "\ufffd" for one in name)

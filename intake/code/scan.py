@@ -69,6 +69,9 @@ def _scan_file(one: SourceFile, progress: _Progress, limits: Limits) -> None:
     kind = kinds.kind_of(one.name)
     if kind is None:
         return
+    if one.content is None:
+        _skip(progress, limits, f"{one.name}: cannot be opened, not read")
+        return
     size = len(one.content)
     if size > limits.bytes_each or progress.bytes_read + size > limits.bytes_all:
         _skip(progress, limits, f"{one.name}: {size} bytes, not read")

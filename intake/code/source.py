@@ -24,11 +24,11 @@ class SourceFile:
 
     Args:
         name: path within the folder or archive, with forward slashes; only shown and used for its ending.
-        content: its text or its raw bytes.
+        content: its text or its raw bytes; None where it cannot be opened.
     """
 
     name: str
-    content: str | bytes
+    content: str | bytes | None
 
 
 def text_of(content: str | bytes) -> str | None:

@@ -68,7 +68,7 @@ def _made(path: Path, name: str) -> Any:
         return maker() if callable(maker) else _no_function(path, name)
     except BadInput:
         raise
-    except Exception as error:  # noqa: BLE001 - somebody's own script may raise whatever it likes
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody's own script may raise whatever it likes
         reason = " ".join(str(error).split())[:160]
         raise BadInput(
             f"{path.name[:60]}:{name}, which raises {type(error).__name__}: {reason}",

@@ -46,7 +46,7 @@ def show_scores(report: code.CodeReport) -> None:
     small_table({
         "Target": [code.TARGET_NAMES[one.target] for one in report.scores],
         "Score": [f"**{one.score}**" for one in report.scores],
-        "Work": [f"{one.work_low_h:.0f} to {one.work_high_h:.0f} h" for one in report.scores],
+        "Work": [code.work_of(one) for one in report.scores],
         **{label: [str(sum(found.severity == severity for found in one.findings)) for one in report.scores]
            for severity, (label, _) in SEVERITY.items()},
     })

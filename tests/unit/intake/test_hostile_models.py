@@ -122,5 +122,5 @@ def test_a_picture_that_was_tampered_with_is_refused_in_one_line_or_shown() -> N
 def test_a_script_that_ends_python_is_told_and_not_taken_for_success(tmp_path: Path) -> None:
     script = tmp_path / "leaves.py"
     script.write_text("import sys\n\n\ndef make():\n    sys.exit(0)\n")
-    with pytest.raises(BadInput, match="leaves.py:make, which raises SystemExit"):
+    with pytest.raises(BadInput, match="make, which raises SystemExit"):
         models.capture(f"{script}:make", tmp_path / "graph.json", training=False)
