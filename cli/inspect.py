@@ -48,6 +48,8 @@ def inspect(
     _tell(understood.workload, described)
     if picture is not None:
         _tell_picture(picture)
+    if understood.workload.existing.evidence:
+        write("\nFrom the code: " + "; ".join(understood.workload.existing.evidence) + ".")
     if understood.workload.assumptions:
         write("\nAssumed: " + "; ".join(understood.workload.assumptions) + ".")
 

@@ -71,8 +71,10 @@ def with_code(existing: Mapping[str, Any], folder: Path, weak_sandbox: bool) -> 
         BadInput: there is no code in it, or it is refused.
     """
     code = existing.get("code")
-    if not isinstance(code, str) or not _is_there(folder / code):
+    if not isinstance(code, str):
         return dict(existing)
+    if not _is_there(folder / code):
+        return {**existing, "evidence": [f"nothing: {code[:120]} is not there, so it was not scanned"]}
     return filled(existing, scan_code(folder / code, weak_sandbox=weak_sandbox))
 
 

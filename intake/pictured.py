@@ -26,14 +26,12 @@ class Pictured:
         blocks: of one step.
         peaks: of memory.
         batch, length: that they were made for; the length is None for a model without one.
-        assumptions: what was filled in.
     """
 
     blocks: tuple[Block, ...]
     peaks: Peaks
     batch: int
     length: int | None
-    assumptions: tuple[str, ...]
 
 
 def follows(picture: Picture, name: str) -> bool:
@@ -53,7 +51,6 @@ def blocks_of(picture: Picture, batch: int, length: int | None, dtype: str) -> P
     # int4 has half a byte: its words are counted as whole ones, since results are never kept in it
     word = max(1, int(DTYPE_BYTES[dtype]))
     values = picture.values(**{BATCH: batch, WORD: word}, **({LENGTH: length} if length is not None else {}))
-    fixed = [f"the file is fixed at its own {name}" for name in (BATCH,) if not follows(picture, name)]
     given = value_of(picture.inputs, values)
     peaks = Peaks(
         greatest(picture.peak_forward, values) + given,
@@ -62,7 +59,7 @@ def blocks_of(picture: Picture, batch: int, length: int | None, dtype: str) -> P
     )
     made = (_block(block, values, dtype) for block in picture.blocks)
     blocks = tuple(one for one in made if one.ops_forward or one.ops_backward or one.parameter_count or one.activation_bytes)
-    return Pictured(blocks, peaks, batch, length, tuple(fixed))
+    return Pictured(blocks, peaks, batch, length)
 
 
 def _block(block: PictureBlock, values: dict[str, int], dtype: str) -> Block:

@@ -10,7 +10,7 @@ from typing import cast
 from catalog import preset
 from core.errors import BadInput
 from core.ops import COMPUTE_DTYPES as DTYPES
-from core.symbols import LENGTH
+from core.symbols import BATCH, LENGTH
 from core.workload import OBJECTIVES, OPTIMIZERS, TASKS, Block, Peaks, Size, Workload
 from intake.existing import with_code
 from intake.families import Shape
@@ -238,14 +238,21 @@ def _pictured(top: Section, task: str, text: object, assumed: list[str]) -> Work
         raise fault("model.picture", text, "what Tandem made of a model file", "give the model file itself")
     picture = unpacked(text)
     dtype, optimizer = _arithmetic(top, task, {}, assumed)
-    batch = _size(top, "batch", MOST_BATCH, {"batch": USUAL_BATCH}, assumed, "since none was given")
+    if follows(picture, BATCH):
+        batch = _size(top, "batch", MOST_BATCH, {"batch": USUAL_BATCH}, assumed, "since none was given")
+    elif top.whole("batch", 1, MOST_BATCH) not in (None, 1):
+        raise fault("batch", top.values["batch"], "none, since the sizes of the model file are fixed",
+                    "remove batch, or export the model with a symbolic batch")
+    else:
+        batch = 1
+        assumed.append("one call of the model, whose sizes are fixed, is a step of one sample")
     length = None
     if follows(picture, LENGTH):
         length = _size(top, "length", MOST_LENGTH, {"length": dict(picture.symbols)[LENGTH]}, assumed, "since none was given")
     elif top.has("length"):
         raise fault("length", top.values["length"], "none, since the model file does not follow one", "remove length")
     found = blocks_of(picture, batch, length, dtype)
-    assumed += [*found.assumptions, *picture.notes]
+    assumed += picture.notes
     unit, units = ("samples", batch) if length is None else ("tokens", batch * length)
     amounts, arithmetic = (batch, length, unit, units), (dtype, optimizer)
     return _workload(top, task, found.blocks, amounts, arithmetic, picture.title, picture.format, assumed, found.peaks)

@@ -5,10 +5,13 @@ from datetime import datetime, timedelta
 
 from core.device import Device
 from core.probe import Measurement, Runtime
+from core.workload import Workload
+from probes.blocks import block_modules
 from probes.plan import Planned, kernel_probes
 
 RUNTIMES = ("torch-eager", "jax")
 KERNELS = (("matmul_chain", 2048), ("memory_triad", None))
+STAND_INS = ("matmul_chain", "matmul_skinny", "memory_copy", "launch")
 LASTS = timedelta(days=1)
 
 
@@ -22,6 +25,25 @@ def roof_probes(runtimes: Sequence[Runtime], device: Device, dtype: str) -> tupl
         sweep = kernel_probes((drawn,), device, "quick", name, dtype)
         planned.extend(p for p in sweep if size is None or ("n", size) in p.probe.sizes)
     return tuple(planned)
+
+
+def stand_ins(workload: Workload, runtimes: Sequence[Runtime], device: Device) -> tuple[Planned, ...]:
+    """Return the kernels that stand for blocks which no file probes whole, such as those of a model that was read from a file.
+
+    Args:
+        workload: the job; none are needed where each of its blocks is probed itself.
+        runtimes: installed, each of which is measured.
+        device: attached.
+    """
+    if all(block.kind in block_modules() for block in workload.blocks):
+        return ()
+    dtype = workload.dtype
+    found = [one for name in STAND_INS for one in kernel_probes(tuple(runtimes), device, "quick", name, dtype)]
+    if device.kind != "cpu" or dtype == "fp32":
+        return tuple(found)
+    # no processor is known to be fast in narrow dtypes: one size tells that, more would take minutes
+    least = {one.probe.subject: min(other.flop for other in found if other.probe.subject == one.probe.subject) for one in found}
+    return tuple(one for one in found if one.flop == least[one.probe.subject])
 
 
 def carried_over(

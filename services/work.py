@@ -20,7 +20,7 @@ from services.advice import answer
 from services.context import Context, context
 from services.device_history import marking_history
 from services.probing import Listener, Reporter, chosen_runtimes, usable
-from services.roof import carried_over, roof_probes
+from services.roof import carried_over, roof_probes, stand_ins
 from services.runtimes import known_runtimes
 from services.supervision import RUN_VARIABLE, Heart, become_subreaper
 
@@ -125,7 +125,8 @@ class _State:
 
     def _roof(self, able: Sequence[Runtime], device: Device) -> list[Planned]:
         """Return what of the roof is to be measured; what was measured today is kept with this run as it is."""
-        roof = roof_probes(able, device, self.run.workload.dtype)
+        job = self.run.workload
+        roof = tuple({one.probe: one for one in (*roof_probes(able, device, job.dtype), *stand_ins(job, able, device))}.values())
         carried = carried_over(roof, self.here.store.measurements((device.uuid,)), device, able, datetime.now(UTC))
         for measurement in carried:
             self._keep(measurement)

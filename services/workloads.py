@@ -130,8 +130,9 @@ def read(argument: str, asked: Mapping[str, Any] | None = None) -> Understood:
     """
     given = {key: value for key, value in (asked or {}).items() if value is not None}
     path = path_of(argument)
-    if path is not None and models.looks_like_model(path):
-        return of_model(path, "", given)
+    named = argument.lower().endswith(tuple({*models.suffixes()} - {".json"}))
+    if named or (path is not None and models.looks_like_model(path)):
+        return of_model(Path(argument), "", given)
     found = _read(argument)
     return understand(json.dumps({**found.document, **given})) if given else found
 
@@ -147,10 +148,12 @@ def _read(argument: str) -> Understood:
 
 
 def path_of(argument: str) -> Path | None:
-    """Return the path of a file or folder that is there; None where the text is none."""
+    """Return the path of a file or folder that is there; None where the text is none, or the name of a preset."""
+    if argument in {"", "-"} or argument.partition(":")[0] in preset_names():
+        return None
     try:
         path = Path(argument)
-        return path if argument != "-" and path.exists() else None
+        return path if path.exists() else None
     except (OSError, ValueError):
         return None
 

@@ -57,16 +57,20 @@ def gradients_of(graph: Graph, frozen: frozenset[int] = frozenset()) -> Gradient
     return Gradients(tuple(needing), kept)
 
 
-def backward_nodes(graph: Graph, found: Gradients) -> Iterator[Node]:
-    """Yield the nodes of the backward pass, in its order; their tensors are those of the forward pass that they stand for."""
+def backward_nodes(graph: Graph, found: Gradients) -> Iterator[tuple[int, Node]]:
+    """Yield the nodes of the backward pass, in its order, each with the index of the forward node that it belongs to.
+
+    Their tensors are those of the forward pass that they stand for.
+    """
     needs = found.needing.__getitem__
-    for node in reversed(graph.nodes):
+    for at in reversed(range(len(graph.nodes))):
+        node = graph.nodes[at]
         if node.phase != "forward" or node.kind == VIEW or not any(map(needs, node.inputs)):
             continue
         if not any(map(needs, node.outputs)):  # indices, comparisons, what goes to the host
             continue
         for dims, kind in _mirrored(node, found.needing):
-            yield Node(node.op, kind, dims, node.dtype, node.outputs, node.inputs, node.scope, "backward")
+            yield at, Node(node.op, kind, dims, node.dtype, node.outputs, node.inputs, node.scope, "backward")
 
 
 def _mirrored(node: Node, needing: tuple[bool, ...]) -> Iterator[tuple[tuple[Extent, ...], str]]:

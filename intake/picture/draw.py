@@ -93,22 +93,44 @@ def _training(graph: Graph, found: Gradients, dtype: str) -> tuple[list[Span], f
 
 
 def _add_operations(work: _Sorted, found: Gradients) -> None:
-    """Count each operation in its part; a backward one in that whose results or gradients it takes."""
+    """Count each operation in its part; a backward one in that of the forward operation that it belongs to."""
     graph = work.graph
-    makers = {graph.tensors[at].storage: work.places[i][0] for i, node in enumerate(graph.nodes) if i in work.places
-              for at in node.outputs}  # fmt: skip
-    makers |= _owners(work)
-    pile = work.piles[-1] if work.piles else _Pile(Part("model", ()))
+    for i, (pile, _) in work.places.items():
+        _count(pile, graph.nodes[i], work.dtype)
+    if not graph.has_backward:
+        for i, node in backward_nodes(graph, found):
+            _count(work.places[i][0], node, work.dtype)
+        return
+    users, pile = _users(work), work.piles[-1] if work.piles else _Pile(Part("model", ()))
     for i, node in enumerate(graph.nodes):
-        if i in work.places:
-            pile = work.places[i][0]
-        elif graph.has_backward:
-            pile = next((makers[s] for s in (graph.tensors[at].storage for at in node.inputs) if s in makers), pile)
-        else:
-            continue
-        _count(pile, node, work.dtype)
-    for node in () if graph.has_backward else backward_nodes(graph, found):
-        _count(makers[graph.tensors[node.inputs[0]].storage], node, work.dtype)
+        if i not in work.places:
+            pile = _belongs(graph, node, users, pile)
+            _count(pile, node, work.dtype)
+
+
+def _users(work: _Sorted) -> dict[int, list[_Pile]]:
+    """Return for each storage the parts whose forward operations take it, in their order."""
+    users: dict[int, list[_Pile]] = {}
+    for i, (pile, _) in sorted(work.places.items(), key=lambda item: item[0]):
+        for at in work.graph.nodes[i].inputs:
+            known = users.setdefault(work.graph.tensors[at].storage, [])
+            if not known or known[-1] is not pile:
+                known.append(pile)
+    return users
+
+
+def _belongs(graph: Graph, node: Node, users: dict[int, list[_Pile]], before: _Pile) -> _Pile:
+    """Return the part that a traced backward operation belongs to: the one that took what it takes, weights first.
+
+    Where several took it, it is the one of the operation before, or else the last, since the backward pass comes from the end;
+    one that takes gradients alone belongs with the operation before it.
+    """
+    storages = [graph.tensors[at].storage for at in node.inputs]
+    storages.sort(key=lambda at: graph.tensors[at].role != "parameter")
+    found = next((users[at] for at in storages if at in users), None)
+    if found is None:
+        return before
+    return before if any(one is before for one in found) else found[-1]
 
 
 def _count(pile: _Pile, node: Node, dtype: str) -> None:

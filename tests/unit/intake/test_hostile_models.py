@@ -69,8 +69,10 @@ def test_a_file_that_cannot_be_opened_is_noted_and_the_others_are_read() -> None
 
 
 @pytest.mark.parametrize("text", ["a" * 5000, "a\0b", "https://example.org/code"])
-def test_a_text_that_is_no_path_is_left_alone_as_existing_code(tmp_path: Path, text: str) -> None:
-    assert with_code({"code": text}, tmp_path, weak_sandbox=False) == {"code": text}
+def test_a_text_that_is_no_path_is_left_as_existing_code_and_said_to_be_none(tmp_path: Path, text: str) -> None:
+    found = with_code({"code": text}, tmp_path, weak_sandbox=False)
+    assert found["code"] == text
+    assert "was not scanned" in found["evidence"][0]
 
 
 @enough

@@ -67,9 +67,7 @@ def test_dtypes_that_operations_have_no_name_for_are_told_as_the_nearest(stored,
 def test_a_batch_that_the_file_is_fixed_at_is_said():
     fixed = picture_of(layers(2).graph())
     assert not follows(fixed, "batch")
-    assert blocks_of(fixed, 8, None, "fp32").assumptions == ("the file is fixed at its own batch",)
     assert blocks_of(fixed, 8, None, "fp32").blocks == blocks_of(fixed, 1, None, "fp32").blocks
-    assert blocks_of(chain(), 8, 4, "fp32").assumptions == ()
 
 
 def test_a_length_that_the_picture_does_not_follow_changes_nothing():

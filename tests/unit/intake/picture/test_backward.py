@@ -15,7 +15,7 @@ BATCH = symbol("batch")
 
 
 def backward_of(graph: Graph, frozen: frozenset[int] = frozenset()) -> list[tuple[str, tuple[object, ...]]]:
-    return [(node.kind, node.dims) for node in backward_nodes(graph, gradients_of(graph, frozen))]
+    return [(node.kind, node.dims) for _, node in backward_nodes(graph, gradients_of(graph, frozen))]
 
 
 def test_a_product_has_one_product_for_each_operand_that_needs_a_gradient():
@@ -151,7 +151,7 @@ def test_a_chain_of_layers_costs_and_keeps_what_it_does_in_torch(widths, rows, a
         x = sketch.each(f"aten.{activation}", sketch.product(x, weights[-1]))
     graph, still = sketch.graph(x), frozenset(weights[at] for at in (frozen,) if at >= 0)
     found = gradients_of(graph, still)
-    nodes = [node for node in backward_nodes(graph, found) if node.kind == "matmul"]
+    nodes = [node for _, node in backward_nodes(graph, found) if node.kind == "matmul"]
     flop = sum(Op("matmul", tuple(value_of(side, {}) for side in node.dims), "fp32").flop for node in nodes)
     kept = [graph.tensors[at].shape for at in found.kept if graph.tensors[at].role == "value"]
     flops, size = in_torch(widths, rows, activation, frozen)

@@ -83,11 +83,29 @@ def test_buffers_are_no_trained_parameters():
     ]  # fmt: skip
 
 
+def test_a_traced_backward_operation_stands_at_the_part_that_took_what_it_takes():
+    sketch = Sketch()
+    x = sketch.given(4, 8)
+    sketch.scope = "first.body"
+    w = sketch.weight(8, 16)
+    h = sketch.product(x, w)
+    sketch.scope = "second.body"
+    v = sketch.weight(16, 2)
+    out = sketch.product(h, v)
+    sketch.phase, sketch.scope = "backward", ""
+    gradient = sketch.tensor(4, 2)
+    sketch.node("aten.mm", "matmul", (1, 16, 2, 4), (h, gradient), (sketch.tensor(16, 2),))
+    back = sketch.product(gradient, v)
+    sketch.node("aten.mm", "matmul", (1, 8, 16, 4), (x, back), (sketch.tensor(8, 16),))
+    picture = picture_of(sketch.graph(out, has_backward=True))
+    counted = {block.name: sum(one.count for one in block.operations if one.phase == "backward") for block in picture.blocks}
+    assert counted == {"first.body": 1, "second.body": 2}
+
+
 def test_what_does_not_come_out_even_over_the_layers_is_beside_them():
     sketch = layers(3)
     sketch.phase = "backward"
-    last = sketch.nodes[-2].outputs[0]  # the sum at the end of the last layer
-    sketch.each("aten.neg", last)
+    sketch.each("aten.neg", sketch.nodes[-2].inputs[-1])  # what the sum at the end of the last layer takes
     picture = picture_of(sketch.graph(has_backward=True))
     rest = next(block for block in picture.blocks if block.name == REST)
     assert [(one.kind, one.phase, one.source) for one in rest.operations] == [("elementwise", "backward", "aten.neg")]
