@@ -24,25 +24,9 @@ from intake.wording import fault, unknown
 
 SCHEMA = 1
 KEYS = (
-    "schema",
-    "name",
-    "task",
-    "model",
-    "batch",
-    "length",
-    "image",
-    "prompt",
-    "output",
-    "dtype",
-    "optimizer",
-    "total",
-    "existing",
-    "data",
-    "targets",
-    "pools",
-    "where",
-    "objective",
-)
+    "schema", "name", "task", "model", "batch", "length", "image", "prompt", "output", "dtype", "optimizer", "total", "existing",
+    "data", "targets", "pools", "where", "objective",
+)  # fmt: skip
 TRAINING_DTYPES = tuple(name for name in DTYPES if name.startswith(("fp", "bf", "tf")) and name != "fp4")
 MOST_BYTES = 4 * MOST_CHARACTERS
 MOST_BATCH, MOST_LENGTH, MOST_IMAGE = 10**6, 10**7, 16_384
@@ -127,6 +111,9 @@ def read_document(document: Mapping[str, object]) -> Workload:
     Raises:
         BadInput: it cannot be used; one line that names the fault.
     """
+    if "model" not in document and {"hidden_size", "num_hidden_layers", "n_embd", "d_model"} & {*document}:
+        remedy = 'add "model_type": "llama", or whichever it is'
+        raise BadInput("a configuration without model_type", "a config.json that names it", remedy)
     top = Section("", document, KEYS)
     if top.values.get("schema", SCHEMA) != SCHEMA or isinstance(top.values.get("schema"), bool):
         raise fault("schema", top.values["schema"], f"{SCHEMA}", "set schema: 1")

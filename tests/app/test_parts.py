@@ -77,7 +77,7 @@ def test_the_portal_talks_to_nobody_and_shows_no_traces() -> None:
     assert CONFIG["browser"]["gatherUsageStats"] is False
     assert CONFIG["client"] == {"toolbarMode": "viewer", "showErrorDetails": "none"}
     assert CONFIG["server"]["address"] == "127.0.0.1"
-    assert CONFIG["server"]["maxUploadSize"] <= 2
+    assert CONFIG["server"]["maxUploadSize"] <= 512
 
 
 def test_ages_and_tiers_are_words() -> None:

@@ -32,7 +32,7 @@ NAMED = {
     "blocks_not_mappings.yaml": "model.blocks[0]: 'lstm_layer'",
     "cloud_misspelt.yaml": "did you mean 'gcp'?",
     "config_not_found.yaml": "nowhere.json",
-    "config_of_unknown_type.yaml": "did you mean 'llama'?",
+    "config_of_unknown_type.yaml": "such as llama",
     "config_without_sizes.yaml": "num_hidden_layers",
     "deep.json": "nested deeper than 20",
     "deep.yaml": "more than 20 levels",
@@ -53,7 +53,7 @@ NAMED = {
     "list_at_top.yaml": "['a', 'b']",
     "model_as_text.yaml": "model: 'gpt2-small'",
     "model_empty.yaml": "model: {}",
-    "model_file.yaml": "model files are not read yet",
+    "model_file.yaml": "a model file that can be read",
     "model_missing.yaml": "no key 'model'",
     "model_twice.yaml": "preset and params",
     "name_is_a_date.yaml": "name: '2026-11-30'",
@@ -286,7 +286,7 @@ def test_a_fault_of_a_form_is_named(change: dict[str, object], named: str) -> No
 def test_a_configuration_file_that_cannot_be_used_is_named(content: str, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_bytes(content.encode("utf-8", "surrogateescape"))
     with pytest.raises(BadInput) as caught:
-        read_document({"model": {"config": "config.json"}, "batch": 1, "length": 8}, tmp_path)
+        read_text('{"model": {"config": "config.json"}, "batch": 1, "length": 8}', tmp_path)
     _line(caught.value)
 
 
