@@ -161,7 +161,7 @@ def _made(made_class: Any, config: Any, dtype: Any) -> Any:
 
 
 def _config_class(kind: str) -> Any:
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_MAPPING_NAMES
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_MAPPING_NAMES  # pyright: ignore[reportPrivateImportUsage]
 
     if kind not in CONFIG_MAPPING_NAMES:
         near = difflib.get_close_matches(kind, list(CONFIG_MAPPING_NAMES), 4, 0.5)
