@@ -89,13 +89,13 @@ def read_file(path: Path | str, *, weak_sandbox: bool = False) -> Understood:
     try:
         size = place.stat().st_size
         if not place.is_file():
-            raise BadInput(f"{str(path)[:80]!r} (no regular file)", "a workload file, or a preset such as gpt2-small:train",
+            raise BadInput(f"{str(path)[-80:]!r} (no regular file)", "a workload file, or a preset such as gpt2-small:train",
                            "correct the path")
         if size > MOST_BYTES:
             raise BadInput(f"{place.name}: {size:,} bytes", f"at most {MOST_BYTES:,} bytes", "give the workload file alone")
         text = place.read_text(encoding="utf-8")
     except OSError as error:
-        raise BadInput(f"{str(path)[:80]!r} ({error.strerror})", "a workload file, or a preset such as gpt2-small:train",
+        raise BadInput(f"{str(path)[-80:]!r} ({error.strerror})", "a workload file, or a preset such as gpt2-small:train",
                        "correct the path") from None
     except ValueError:
         raise BadInput(f"{place.name}: bytes that are not UTF-8", "a YAML or JSON text in UTF-8", "save it as UTF-8") from None

@@ -157,8 +157,8 @@ def test_weights_whose_names_fit_nothing_are_refused_with_what_would_do():
 class Near:
     """Stands for the sandbox: the reader runs here, and what a library would trace of a configuration is a graph by hand."""
 
-    def __init__(self, reader: str) -> None:
-        self.reader = reader
+    def __init__(self, reader: str, *, preload: bool) -> None:
+        self.reader, self.preload = reader, preload
 
     def __enter__(self) -> Self:
         return self

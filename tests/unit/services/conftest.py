@@ -1,5 +1,6 @@
 """A home of its own for each test, and small real processes in place of whole runs."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +15,8 @@ from services.context import Context, make_context
 from tests.samples.runs import sample_run
 
 ROOT = Path(__file__).resolve().parents[3]
-RUN_ID = "0123456789ab"
+RUN_ID = f"{os.getpid():012x}"
+"""One for each process of the suite: what ends the processes of a run must not meet those of another test."""
 Launch = Callable[..., subprocess.Popen[str]]
 
 
