@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from core.codec import from_plain
-from core.errors import BadInput
 from core.finding import Fact, Scan
 from intake.code import facts
-from intake.files import sandbox_level
-from intake.sandbox import Limits, read_in_sandbox, refuses_uploads
+from intake.files import require_sandbox
+from intake.sandbox import Limits, read_in_sandbox
 
 LIMITS = Limits(memory_bytes=3 * 2**30, cpu_s=240, wall_s=300.0, result_bytes=128 * 2**20)
 LISTED = {"libraries": "library", "custom_kernels": "custom kernel", "ops": "operation"}
@@ -26,9 +25,7 @@ def scan_code(source: Path | bytes, name: str = "", *, weak_sandbox: bool = Fals
     Raises:
         BadInput: no code, or refused; one line.
     """
-    if refused := refuses_uploads(sandbox_level(), weak_sandbox):
-        got, expected, remedy = refused.split("; ", 2)
-        raise BadInput(got.removeprefix("got "), expected.removeprefix("expected "), remedy)
+    require_sandbox(weak_sandbox)
     return from_plain(Scan, read_in_sandbox("reading", source, LIMITS, name=name, package="intake.code"))
 
 

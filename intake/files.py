@@ -16,7 +16,7 @@ from core.graph import Graph, Parameters
 from core.graph_json import graph_from_json
 from core.picture import Picture
 from intake.picture import picture_of
-from intake.sandbox import Sandbox, SandboxLevel, level, refuses_uploads
+from intake.sandbox import Sandbox, SandboxLevel, level, require
 
 HEAD_BYTES = 4096
 CONFIG_READER = "hugging_face_config"
@@ -52,6 +52,11 @@ def readers() -> Mapping[str, ModuleType]:
 def sandbox_level() -> SandboxLevel:
     """Return how strong the sandbox is here, found out once."""
     return level()
+
+
+def require_sandbox(weak_sandbox: bool) -> None:
+    """Raise BadInput where the sandbox here is below the minimum and no administrator accepts it."""
+    require(sandbox_level(), weak_sandbox)
 
 
 def titles() -> tuple[str, ...]:
@@ -91,8 +96,7 @@ def read_model_file(
     Raises:
         BadInput: no format that is read, or refused; one line.
     """
-    if refused := refuses_uploads(sandbox_level(), weak_sandbox):
-        raise BadInput(*_parts(refused))
+    require_sandbox(weak_sandbox)
     name = name or (source.name if isinstance(source, Path) else "the file")
     source, name, reader = _chosen(source, name)
     return _read(reader, source, name, dict(options or {}))
@@ -179,9 +183,3 @@ def _head(path: Path) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(descriptor, "rb") as file:
         return file.read(HEAD_BYTES) or b""
-
-
-def _parts(line: str) -> tuple[str, str, str]:
-    """Return the three parts of a line that says what was got, what was expected and what to do."""
-    got, expected, remedy = line.split("; ", 2)
-    return got.removeprefix("got "), expected.removeprefix("expected "), remedy

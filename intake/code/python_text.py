@@ -19,7 +19,6 @@ _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 _UNTOKENIZABLE = (tokenize.TokenError, SyntaxError, IndexError, RecursionError)
 _PART_LINES = 60
 _MOST_LOST = 3000
-_CLOSERS = {")": "(", "]": "[", "}": "{"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,22 +3,21 @@
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from core.errors import BadInput, one_line
+from core.errors import BadInput
 from core.graph import Graph
 from core.graph_json import graph_to_json
-from core.symbols import Extent, Polynomial
 from intake.readers.onnx_file import FileReader, OnnxModel
 from intake.readers.onnx_shapes import Walk
 from intake.readers.protobuf import Message
-from intake.readers.symbol_names import BATCH_VALUE, LENGTH_VALUE, symbols_of
-from intake.readers.symbolic import Extents, Pinned, Unclear
+from intake.readers.settled import settled
+from intake.readers.symbol_names import Names
+from intake.readers.symbolic import Extents
 from intake.source import Source
 
 TITLE = "ONNX"
 SUFFIXES = (".onnx",)
 NEEDS: tuple[str, ...] = ()
-_MOST_READINGS = 24
-_FOLLOWED, _REMEDY = "an ONNX model whose shapes follow from its inputs", "export it with static shapes"
+_REMEDY = "export it with static shapes"
 
 
 def fits(name: str, head: bytes) -> bool:
@@ -57,27 +56,14 @@ def _chosen(source: Source) -> str:
 
 
 def _walked(model: OnnxModel, title: str, reader: FileReader, options: Mapping[str, object]) -> Graph:
-    batch, length = _option(options, "batch", BATCH_VALUE), _option(options, "length", LENGTH_VALUE)
-    pinned: dict[str, Extent] = {}
-    notes = _notes(model, reader)
     stored = {one.name for one in model.graph.stored}
     declared = [model.graph.declared[name] for name in model.graph.inputs if name not in stored]
     given = [(one.shape, one.dtype) for one in declared]
-    for _ in range(_MOST_READINGS):
-        names = symbols_of(given, batch, length, pinned)
-        extents = Extents(dict(names.values), dict.fromkeys(notes))
-        try:
-            return Walk(model, names, extents, batch, length).graph(title)
-        except Pinned as error:
-            for one, extent in error.replacements.items():
-                pinned[one] = extent
-                how = f"follows {extent}" if isinstance(extent, Polynomial) else f"is fixed at {extent}"
-                notes.append(one_line(f"{one} {how}: {error.why}", 300))
-        except Unclear as error:
-            raise BadInput(one_line(str(error), 200), "an ONNX model within Tandem's bounds", "export the model again") from None
-        except (ValueError, RecursionError) as error:
-            raise BadInput(one_line(f"shapes that cannot be followed ({error})", 200), _FOLLOWED, _REMEDY) from None
-    raise BadInput(f"over {_MOST_READINGS} sizes that depend on each other", _FOLLOWED, _REMEDY)
+
+    def walk(names: Names, extents: Extents, batch: int, length: int) -> Graph:
+        return Walk(model, names, extents, batch, length).graph(title)
+
+    return settled(given, _notes(model, reader), options, walk, "an ONNX model", _REMEDY)
 
 
 def _notes(model: OnnxModel, reader: FileReader) -> list[str]:
@@ -89,8 +75,3 @@ def _notes(model: OnnxModel, reader: FileReader) -> list[str]:
     if model.functions:
         notes.append(f"{len(model.functions)} functions of the file were expanded")
     return notes
-
-
-def _option(options: Mapping[str, object], name: str, default: int) -> int:
-    value = options.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 31 else default

@@ -2,22 +2,22 @@
 
 from collections.abc import Mapping
 
-from core.errors import BadInput, one_line
+from core.errors import BadInput
 from core.graph import Graph
 from core.graph_json import graph_to_json
-from core.symbols import Extent, Polynomial
 from intake.readers.protobuf import Message
 from intake.readers.saved_model_file import Signature, TfModel, model_of
 from intake.readers.saved_model_graph import TfWalk
-from intake.readers.symbol_names import BATCH_VALUE, LENGTH_VALUE, symbols_of
-from intake.readers.symbolic import Extents, Pinned, Unclear
+from intake.readers.settled import settled
+from intake.readers.symbol_names import Names
+from intake.readers.symbolic import Extents
 from intake.source import Source
 
 TITLE = "TensorFlow SavedModel"
 SUFFIXES = (".pb",)
 NEEDS: tuple[str, ...] = ()
-_FILE, _MOST_READINGS, _MOST_BYTES = "saved_model.pb", 24, 1 << 31
-_FOLLOWED, _REMEDY = "a SavedModel whose shapes follow from its inputs", "save it with a fixed input signature"
+_FILE, _MOST_BYTES = "saved_model.pb", 1 << 31
+_REMEDY = "save it with a fixed input signature"
 _HELPERS = (
     "save", "Save", "Restore", "MergeV2Checkpoints", "StaticRegex", "ShardedFilename", "Assign", "Const", "NoOp", "Placeholder",
 )  # fmt: skip
@@ -58,24 +58,13 @@ def _chosen(source: Source) -> str:
 
 
 def _walked(model: TfModel, title: str, options: Mapping[str, object]) -> Graph:
-    batch, length = _option(options, "batch", BATCH_VALUE), _option(options, "length", LENGTH_VALUE)
     signature, notes = _signature(model, options)
-    pinned: dict[str, Extent] = {}
-    for _ in range(_MOST_READINGS):
-        names = symbols_of(((shape, dtype) for _, shape, dtype in signature.inputs), batch, length, pinned)
-        extents = Extents(dict(names.values), dict.fromkeys(notes))
-        try:
-            return TfWalk(model, names, extents, batch, length).graph(title, signature)
-        except Pinned as error:
-            for one, extent in error.replacements.items():
-                pinned[one] = extent
-                how = f"follows {extent}" if isinstance(extent, Polynomial) else f"is fixed at {extent}"
-                notes.append(one_line(f"{one} {how}: {error.why}", 300))
-        except Unclear as error:
-            raise BadInput(one_line(str(error), 200), "a SavedModel within Tandem's bounds", "save the model again") from None
-        except (ValueError, RecursionError) as error:
-            raise BadInput(one_line(f"shapes that cannot be followed ({error})", 200), _FOLLOWED, _REMEDY) from None
-    raise BadInput(f"over {_MOST_READINGS} sizes that depend on each other", _FOLLOWED, _REMEDY)
+    given = [(shape, dtype) for _, shape, dtype in signature.inputs]
+
+    def walk(names: Names, extents: Extents, batch: int, length: int) -> Graph:
+        return TfWalk(model, names, extents, batch, length).graph(title, signature)
+
+    return settled(given, notes, options, walk, "a SavedModel", _REMEDY)
 
 
 def _signature(model: TfModel, options: Mapping[str, object]) -> tuple[Signature, list[str]]:
@@ -95,8 +84,3 @@ def _signature(model: TfModel, options: Mapping[str, object]) -> tuple[Signature
     if not ends:
         raise BadInput("a graph without a signature and without an end", "a SavedModel with a signature", _REMEDY)
     return Signature((), tuple(ends)), ["without a signature, everything that nothing uses is taken as an answer"]
-
-
-def _option(options: Mapping[str, object], name: str, default: int) -> int:
-    value = options.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 31 else default

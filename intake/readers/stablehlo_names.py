@@ -86,11 +86,6 @@ def is_backward(path: str) -> bool:
     return "transpose(" in path
 
 
-def is_differentiated(path: str) -> bool:
-    """Whether a location lies in the forward pass of something that is trained."""
-    return "jvp(" in path
-
-
 def role_of_name(name: str) -> str:
     """Return the role that an argument's name speaks for; empty where it says nothing."""
     if not name:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from intake.sandbox.limits import Limits, ReaderFault, Refused, Stopped
 from intake.sandbox.session import Sandbox
-from intake.sandbox.strength import SandboxLevel, level, refuses_uploads
+from intake.sandbox.strength import SandboxLevel, level, require
 from intake.sandbox.wire import JSON
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
     "Stopped",
     "level",
     "read_in_sandbox",
-    "refuses_uploads",
+    "require",
 ]
 
 

@@ -96,15 +96,20 @@ def graded(closed: Closed | None, stopped: tuple[str, ...], left: tuple[str, ...
     return SandboxLevel(reached, stopped, left, (*missing, *(f"not stopped: {name}" for name in left)))
 
 
-def refuses_uploads(found: SandboxLevel, accepted: bool) -> str:
-    """Return why files of strangers are not read here, in one line; empty when they are.
+def require(found: SandboxLevel, accepted: bool) -> None:
+    """Refuse to read files of strangers where the sandbox is too weak for it.
 
     Args:
         found: what `level` gave.
         accepted: whether an administrator takes the risk of a weaker sandbox.
+
+    Raises:
+        BadInput: it is; one line that says what is missing.
     """
     if found.level >= LEAST_LEVEL or accepted:
-        return ""
-    got = f"a sandbox of level {found.level} ({'; '.join(found.notices[:2])})"
-    remedy = "use Linux 5.13 or newer with Landlock, or have an administrator set TANDEM_ACCEPT_WEAK_SANDBOX=1"
-    return f"got {got}; expected level {LEAST_LEVEL} or higher to read uploaded files; {remedy}"
+        return
+    raise BadInput(
+        f"a sandbox of level {found.level} ({'; '.join(found.notices[:2])})",
+        f"level {LEAST_LEVEL} or higher to read uploaded files",
+        "use Linux 5.13 or newer with Landlock, or have an administrator set TANDEM_ACCEPT_WEAK_SANDBOX=1",
+    )

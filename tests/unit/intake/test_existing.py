@@ -6,7 +6,7 @@ from zipfile import ZipFile
 
 import pytest
 
-import intake.existing
+import intake.files
 from core.errors import BadInput
 from core.finding import Import, Place, Requirement, Scan
 from intake.code import SourceFile, scan_tree
@@ -108,6 +108,6 @@ def test_what_holds_no_code_is_refused_in_one_line(data, name):
 
 
 def test_a_weak_sandbox_refuses_code_too(monkeypatch):
-    monkeypatch.setattr(intake.existing, "sandbox_level", lambda: SandboxLevel(0, (), (), ("L1 is missing",)))
+    monkeypatch.setattr(intake.files, "sandbox_level", lambda: SandboxLevel(0, (), (), ("L1 is missing",)))
     with pytest.raises(BadInput, match="sandbox"):
         scan_code(b"import torch", "train.py")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from intake.sandbox import SandboxLevel, level, refuses_uploads
+from core.errors import BadInput
+from intake.sandbox import SandboxLevel, level, require
 from intake.sandbox.closing import Closed
 from intake.sandbox.kernel import NAMESPACES, landlock_version
 from intake.sandbox.strength import graded
@@ -96,8 +97,12 @@ def test_a_level_holds_only_with_all_below_it_and_with_nothing_that_came_through
     ("reached", "accepted", "refused"), [(0, False, True), (1, False, True), (1, True, False), (2, False, False)]
 )
 def test_uploads_need_level_two_or_an_administrator_who_takes_the_risk(reached: int, accepted: bool, refused: bool) -> None:
-    reason = refuses_uploads(SandboxLevel(reached, (), (), ("L2 is missing: files are not confined (Landlock)",)), accepted)
-    assert bool(reason) == refused
-    if refused:
-        assert "Landlock" in reason
-        assert "TANDEM_ACCEPT_WEAK_SANDBOX" in reason
+    found = SandboxLevel(reached, (), (), ("L1 is missing: calls", "L2 is missing: files are not confined (Landlock)"))
+    if not refused:
+        require(found, accepted)
+        return
+    with pytest.raises(BadInput) as caught:
+        require(found, accepted)
+    missing = "L1 is missing: calls; L2 is missing: files are not confined (Landlock)"
+    assert caught.value.got == f"a sandbox of level {reached} ({missing})"
+    assert "TANDEM_ACCEPT_WEAK_SANDBOX" in caught.value.remedy
