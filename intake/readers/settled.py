@@ -12,7 +12,7 @@ MOST_READINGS = 24
 
 
 def settled(
-    inputs: Sequence[tuple[Open, str]], notes: list[str], options: Mapping[str, object],
+    inputs: Sequence[tuple[Open | None, str]], notes: list[str], options: Mapping[str, object],
     walk: Callable[[Names, Extents, int, int], Graph], what: str, remedy: str,
 ) -> Graph:  # fmt: skip
     """Return the graph that a walk gives once no size of it has to be pinned any more.
