@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import click
 
+from cli.usage import usage_line
 from core.errors import TandemError, one_line
 
 DONE, FINDING, BAD_INPUT, STOPPED = 0, 1, 2, 130
@@ -90,7 +91,7 @@ class OneLineGroup(click.Group):
             code = super().main(given or ["--help"], prog_name, complete_var, standalone_mode=False, **extra)
             sys.stdout.flush()
         except click.ClickException as error:
-            code = _refuse(_usage_line(error))
+            code = _refuse(usage_line(error, " ".join((prog_name or "./tandem", *given[:1]))))
         except TandemError as error:
             code = _refuse(str(error))
         except (click.Abort, KeyboardInterrupt):
@@ -118,12 +119,6 @@ def _drop_output() -> None:
 def _refuse(text: str) -> int:
     click.echo(f"tandem: {one_line(text, 2000)}", err=True)
     return BAD_INPUT
-
-
-def _usage_line(error: click.ClickException) -> str:
-    message = error.format_message().rstrip(".")
-    context = error.ctx if isinstance(error, click.UsageError) else None
-    return f"{message}; see {context.command_path} --help" if context is not None else message
 
 
 @click.command(cls=OneLineGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
