@@ -1,11 +1,13 @@
 """Public cases of people who had to choose: does the advice say what decides each, and does it stay silent about its neighbours?
 
 Each file of `tests/samples/cases` holds what one person knew, restated, with its thread; `expected.yaml` beside them says what
-an advisor must tell and which choices are acceptable. `silent/` holds workloads near them of which some words must not be told.
-Advice is asked without probes and without what is attached here, so that every machine gives the same table.
+an advisor must tell and which choices are acceptable. `further/` holds more of the same kinds, from threads that nobody looked
+at while rules were written. `silent/` holds workloads near them, of each of which some words must not be told. Advice is asked
+without probes and without what is attached here, so that every machine gives the same table.
 
 Bounds, all of which must hold for exit 0: at least 95 % of the cases are right (every word told, the choice acceptable), and at
-least 95 % of the neighbours are silent. What is wrong and why is kept in `known_wrong.yaml`; a test fails when that changes.
+least 95 % of the neighbours are silent; of the further ones, which are no target, the share is told. What is wrong and why is
+kept in `known_wrong.yaml`; a test fails when that changes.
 
 Run: `python -m bench.cases [--json] [--only NAME ...]`.
 """
@@ -30,6 +32,7 @@ from intake.syntax import parse
 from services.pools import pools_for
 
 CASES = Path(__file__).resolve().parent.parent / "tests" / "samples" / "cases"
+FURTHER, SILENCES = CASES / "further", CASES / "silent"
 RIGHT, SILENT = 0.95, 0.95
 NOTHING = "none"
 KEYS = ("flags", "best", "runtimes", "never", "clear", "left")
@@ -131,7 +134,7 @@ def expectations(folder: Path = CASES) -> dict[str, Expected]:
     return {name: _expected(name, cast("Mapping[str, Any]", entry)) for name, entry in _plain(folder / "expected.yaml").items()}
 
 
-def silences(folder: Path = CASES / "silent") -> dict[str, Expected]:
+def silences(folder: Path = SILENCES) -> dict[str, Expected]:
     """Return what must not be said of each workload near the cases; each of them can be run, so that a choice is there."""
     return {
         name: Expected(never=(NOTHING,), silent=tuple(word_of(text) for text in cast("list[str]", words)))
@@ -230,13 +233,14 @@ def judge_all(wanted: Mapping[str, Expected], folder: Path, today: str, only: Se
     return tuple(judge(folder / f"{name}.yaml", wanted[name], today) for name in names)
 
 
-def verdict(cases: Sequence[Judged], neighbours: Sequence[Judged]) -> tuple[bool, str]:
+def verdict(cases: Sequence[Judged], further: Sequence[Judged], neighbours: Sequence[Judged]) -> tuple[bool, str]:
     """Return whether the bounds hold, and the line that says so with its figures."""
-    right, silent = sum(one.right for one in cases), sum(one.right for one in neighbours)
+    right, more, silent = (sum(one.right for one in group) for group in (cases, further, neighbours))
     words, found = sum(one.wanted for one in cases), sum(one.found for one in cases)
     holds = bool(cases) and right >= RIGHT * len(cases) and silent >= SILENT * len(neighbours)
     said = (
         f"{right} of {len(cases)} cases right ({_share(right, len(cases))}), {found} of {words} words told, "
+        f"{more} of {len(further)} further ones right ({_share(more, len(further))}), "
         f"{silent} of {len(neighbours)} neighbours silent ({_share(silent, len(neighbours))})"
     )
     return holds, ("holds: " if holds else "falls short: ") + said
@@ -263,14 +267,16 @@ def main() -> int:
     given = parser.parse_args()
     today, reasons = datetime.now(UTC).date().isoformat(), known_wrong()
     cases = judge_all(expectations(), CASES, today, given.only)
-    neighbours = judge_all(silences(), CASES / "silent", today, given.only)
-    holds, said = verdict(cases, neighbours)
+    further = judge_all(expectations(FURTHER), FURTHER, today, given.only)
+    neighbours = judge_all(silences(), SILENCES, today, given.only)
+    holds, said = verdict(cases, further, neighbours)
     if given.json:
-        rows = {"cases": [asdict(one) for one in cases], "neighbours": [asdict(one) for one in neighbours]}
+        groups = {"cases": cases, "further": further, "neighbours": neighbours}
+        rows = {name: [asdict(one) for one in group] for name, group in groups.items()}
         print(json.dumps({"schema_version": 1, **rows, "known_wrong": reasons, "verdict": said, "holds": holds}))
         return 0 if holds else 1
     print(f"{'case':34} words  {'choice':34} judged\n")
-    for one in (*cases, *neighbours):
+    for one in (*cases, *further, *neighbours):
         print(_row(one, reasons))
     print(f"\n{said}")
     return 0 if holds else 1
