@@ -1,11 +1,15 @@
-"""Applies the rules to every runtime and chip once, and turns what they say into verdicts, exclusions and penalties."""
+"""Applies the rules to every runtime and chip once, and turns what they say into verdicts, exclusions and penalties.
+
+A rule that is past the day on which it had to be looked at again still counts; its verdict says so.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
-from advisor.rules import Finding, Rule, all_rules
+from advisor.rules import Finding, Rule, Subject, job_rules, rules_about, split_rules
 from advisor.rules.case import Code, case_of
+from advisor.rules.split_case import SplitCase, asked_split
 from core.advice import Exclusion, Verdict
 from core.device import Accelerator
 from core.probe import Runtime
@@ -27,8 +31,11 @@ class Screening:
     penalty: float
 
 
-def screen(workload: Workload, code: Code, runtime: Runtime, kind: str, chip: Accelerator | None, name: str) -> Screening:
-    """Apply every rule to one runtime on one chip.
+def screen(
+    workload: Workload, code: Code, runtime: Runtime, kind: str, chip: Accelerator | None, name: str,
+    counts: tuple[int, ...] | None = None,
+) -> Screening:
+    """Apply every rule that speaks of a runtime on a chip.
 
     Args:
         workload: the job.
@@ -37,18 +44,50 @@ def screen(workload: Workload, code: Code, runtime: Runtime, kind: str, chip: Ac
         kind: of the chip.
         chip: its catalog entry; None when it has none.
         name: catalog key or device id, as verdicts name it.
+        counts: sizes of the pools of this chip, ascending; None takes those that the workload names.
     """
-    case = case_of(workload, code, runtime, kind, chip)
+    case = case_of(workload, code, runtime, kind, chip, name, counts)
     verdicts = tuple(
-        _verdict(found, rule, runtime.id, name) for rule in all_rules() if (found := rule.check(case)) is not None
+        _verdict(found, rule, code.today, runtime.id, name)
+        for rule in rules_about(runtime.id, kind)
+        if (found := rule.check(case)) is not None
     )
     out = next((v for v in verdicts if v.effect == "exclude"), None)
     exclusion = None if out is None else Exclusion(runtime.id, name, out.rule, out.flag, out.reason, out.source)
     return Screening(verdicts, exclusion, prod(v.factor for v in verdicts))
 
 
-def _verdict(found: Finding, rule: Rule, runtime: str, accelerator: str) -> Verdict:
-    return Verdict(rule.id, rule.flag, found.effect, found.reason, rule.source, rule.as_of, runtime, accelerator, found.factor)
+def overall(code: Code) -> tuple[Verdict, ...]:
+    """Return what the rules say of a workload wherever it runs, and of two unlike pools that the user named.
+
+    Args:
+        code: from `code_of`.
+    """
+    said = tuple(
+        _verdict(found, rule, code.today) for rule in job_rules() if (found := rule.check(code)) is not None
+    )
+    split = asked_split(code)
+    return said if split is None else (*said, *split_verdicts(split))
+
+
+def split_verdicts(split: SplitCase) -> tuple[Verdict, ...]:
+    """Return what the rules say of one workload over two pools; the verdicts name the two pools as accelerator.
+
+    Args:
+        split: as a planner proposes it.
+    """
+    name = f"{split.sides[0].accelerator} + {split.sides[1].accelerator}"
+    return tuple(
+        _verdict(found, rule, split.code.today, "", name) for rule in split_rules() if (found := rule.check(split)) is not None
+    )
+
+
+def _verdict(found: Finding, rule: Rule[Subject], today: str, runtime: str = "", accelerator: str = "") -> Verdict:
+    facts = rule.facts
+    reason = found.reason
+    if rule.is_stale(today):
+        reason = f"{reason} (last checked {facts.as_of}, to be checked again since {facts.expires})"
+    return Verdict(rule.id, facts.flag, found.effect, reason, facts.source, facts.as_of, runtime, accelerator, found.factor)
 
 
 def gathered(verdicts: Iterable[Verdict], pairs: frozenset[tuple[str, str]]) -> tuple[Verdict, ...]:

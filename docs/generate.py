@@ -6,13 +6,13 @@ Run it after a row or a rule was added: `.venv/bin/python -m docs.generate`. A t
 from collections.abc import Iterable
 from pathlib import Path
 
-from advisor.rules import all_rules
 from catalog import accelerators, cheapest, preset, preset_names, runtime_specs, support_of_family
 from catalog.runtimes import FAMILIES
 from core import format as fmt
 from core.device import Accelerator
 from core.workload import Where
 from docs.code_scan import code_scan_page
+from docs.rule_list import rules_page
 from intake import layer_kinds
 
 FOLDER = Path(__file__).resolve().parent
@@ -38,17 +38,6 @@ def catalog_page() -> str:
         "Peaks are dense, of one chip, in FLOP/s. The price is the lowest known for an hour of one chip on demand.", "",
         *_accelerators(), "",
         "## Runtimes", "", *_runtimes(), "",
-    ])
-
-
-def rules_page() -> str:
-    """Return the page of rules."""
-    rows = [(one.id, f"`{one.flag}`", one.title, one.source, one.as_of) for one in all_rules()]
-    return "\n".join([
-        "# Rules", "", NOTE, "",
-        "What is known of frameworks, accelerators and libraries beyond what can be measured here. A rule excludes a candidate,",
-        "lowers its rank, warns or suggests; it is silent when the workload does not say enough to decide.", "",
-        *_table(("rule", "flag", "what it says", "source", "as of"), rows), "",
     ])
 
 

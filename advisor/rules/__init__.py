@@ -1,16 +1,29 @@
 """Hard knowledge about what runs where, one function a rule, found by scanning this folder.
 
-A rule looks at one `Case` and says what follows, or stays silent; what cannot be decided from the data is silence, never a
-guess. A file that cannot be imported, or a rule whose id, flag or effect is not valid, stops the start with its name.
+A rule looks at one subject and says what follows, or stays silent; what cannot be decided from the data is silence, never a
+guess. There are three subjects: a `Case` (one workload in one runtime on one kind of chip; `@rule`), the workload alone
+(`Code`; `@job_rule`, told once for all candidates) and a `SplitCase` (one workload over two unlike pools; `@split_rule`).
+
+Some rules explain and never decide: padding, wave quantisation, rooflines, collectives and memory are computed by the cost
+model, so that a penalty for them would count the same loss twice. Such a rule is registered with `explains=True`, says in
+words where the loss comes from, with its size computed from the case, and may only warn or suggest. A rule that holds what
+no model computes (a frozen package, a kernel that cannot move) may exclude or penalise.
+
+Every rule says when it was last true (`as_of`) and when it must be looked at again (`expires`). One that is past that day is
+told as such with what it says; it is never dropped. A file that cannot be imported, or a rule whose id, flag, effect or date
+is not valid, stops the start with its name.
 """
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
+from typing import Generic, TypeVar
 
-from advisor.rules.case import Case
+from advisor.rules.case import Case, Code
+from advisor.rules.split_case import SplitCase
 from core.advice import EFFECTS
 from core.errors import TandemError
 
@@ -27,6 +40,8 @@ FLAGS = frozenset((
     "timing_invalid", "topology", "upload_limit", "version_conflict",
 ))
 """The flag words that verdicts and exclusions may carry."""
+EXPLAINING = ("warn", "suggest")
+"""What a rule may do that only explains a number of the cost model."""
 
 
 class BrokenRuleError(TandemError):
@@ -35,7 +50,7 @@ class BrokenRuleError(TandemError):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule says of one case.
+    """What a rule says of one subject.
 
     Args:
         effect: `exclude`, `penalise`, `warn` or `suggest`.
@@ -54,58 +69,142 @@ class Finding:
             raise ValueError(f"got factor {self.factor} with effect {self.effect!r}; expected below 1 with penalise, else 1")
 
 
-Check = Callable[[Case], Finding | None]
+Subject = TypeVar("Subject")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """One rule: its id, its flag word, where it comes from, when that was true, and its check."""
+class RuleFacts:
+    """What is written down of a rule beside its check.
 
-    id: str
+    Args:
+        flag: one of `FLAGS`.
+        effects: what it may do, of `core.advice.EFFECTS`.
+        magnitude: how much, in words; `computed from the case` where its check works it out.
+        source: where the knowledge comes from.
+        as_of: ISO date on which it was read.
+        expires: ISO date from which it must be looked at again.
+        explains: whether it only explains what the cost model computes.
+        kinds: kinds of chips that it speaks of; empty for all.
+        runtimes: ids of the runtimes that it speaks of; empty for all.
+    """
+
     flag: str
+    effects: tuple[str, ...]
+    magnitude: str
     source: str
     as_of: str
-    check: Check
+    expires: str
+    explains: bool = False
+    kinds: tuple[str, ...] = ()
+    runtimes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Generic[Subject]):
+    """One rule: its id, what is written down of it, and its check."""
+
+    id: str
+    facts: RuleFacts
+    check: Callable[[Subject], Finding | None]
 
     @property
     def title(self) -> str:
         """First line of the rule's docstring."""
         return (self.check.__doc__ or "").strip().splitlines()[0]
 
+    def speaks_of(self, runtime: str, kind: str) -> bool:
+        """Return whether a runtime on a kind of chip is within what the rule is about."""
+        return (not self.facts.kinds or kind in self.facts.kinds) and (not self.facts.runtimes or runtime in self.facts.runtimes)
 
-_FOUND: dict[str, Rule] = {}
+    def is_stale(self, today: str) -> bool:
+        """Return whether it must be looked at again on an ISO date; never when no date is given."""
+        return bool(today) and today[:10] >= self.facts.expires
+
+
+_CASES: dict[str, Rule[Case]] = {}
+_JOBS: dict[str, Rule[Code]] = {}
+_SPLITS: dict[str, Rule[SplitCase]] = {}
 _FAULTS = (ArithmeticError, AttributeError, ImportError, LookupError, NameError, SyntaxError, TypeError, ValueError)
 
 
-def rule(identity: str, *, flag: str, source: str, as_of: str) -> Callable[[Check], Check]:
-    """Register a function as a rule.
+def rule(identity: str, facts: RuleFacts) -> Callable[[Callable[[Case], Finding | None]], Callable[[Case], Finding | None]]:
+    """Register a function as a rule about one workload in one runtime on one kind of chip.
 
     Args:
         identity: unique id, `R001`.
-        flag: one of `FLAGS`.
-        source: where the knowledge comes from.
-        as_of: ISO date on which it was read.
+        facts: what is written down of it.
 
     Raises:
-        BrokenRuleError: the id is taken, the flag is unknown, or the function has no docstring.
+        BrokenRuleError: the id is taken, something is missing, or the flag, an effect or a date is not valid.
     """
+    return _register(identity, facts, _CASES)
 
-    def register(check: Check) -> Check:
-        if identity in _FOUND and _FOUND[identity].check.__module__ != check.__module__:
-            raise BrokenRuleError(f"got rule {identity} twice; expected one; rename one of them")
-        if flag not in FLAGS:
-            raise BrokenRuleError(f"got flag {flag!r} of rule {identity}; expected a flag word; see advisor/rules/__init__.py")
-        if not check.__doc__ or not source or not as_of:
-            raise BrokenRuleError(f"got rule {identity} without docstring, source or date; expected all three; add them")
-        _FOUND[identity] = Rule(identity, flag, source, as_of, check)
+
+def job_rule(identity: str, facts: RuleFacts) -> Callable[[Callable[[Code], Finding | None]], Callable[[Code], Finding | None]]:
+    """Register a function as a rule about a workload wherever it runs; see `rule`.
+
+    Args:
+        identity: unique id.
+        facts: what is written down of it.
+
+    Raises:
+        BrokenRuleError: as for `rule`, or it excludes or penalises, which needs a candidate.
+    """
+    if not set(facts.effects) <= set(EXPLAINING):
+        raise BrokenRuleError(f"got rule {identity} with effects {facts.effects}; expected {EXPLAINING} without candidate")
+    return _register(identity, facts, _JOBS)
+
+
+def split_rule(
+    identity: str, facts: RuleFacts
+) -> Callable[[Callable[[SplitCase], Finding | None]], Callable[[SplitCase], Finding | None]]:
+    """Register a function as a rule about a workload over two unlike pools; see `rule`.
+
+    Args:
+        identity: unique id.
+        facts: what is written down of it.
+
+    Raises:
+        BrokenRuleError: as for `rule`.
+    """
+    return _register(identity, facts, _SPLITS)
+
+
+def _register(
+    identity: str, facts: RuleFacts, into: dict[str, Rule[Subject]]
+) -> Callable[[Callable[[Subject], Finding | None]], Callable[[Subject], Finding | None]]:
+    def register(check: Callable[[Subject], Finding | None]) -> Callable[[Subject], Finding | None]:
+        for known in (_CASES, _JOBS, _SPLITS):
+            if identity in known and known[identity].check.__module__ != check.__module__:
+                raise BrokenRuleError(f"got rule {identity} twice; expected one; rename one of them")
+        if fault := _fault_of(facts, check.__doc__):
+            raise BrokenRuleError(f"got rule {identity} {fault}; see advisor/rules/__init__.py")
+        into[identity] = Rule(identity, facts, check)
         return check
 
     return register
 
 
+def _fault_of(facts: RuleFacts, docstring: str | None) -> str:
+    """Return what is wrong with a rule, or empty."""
+    if facts.flag not in FLAGS:
+        return f"with flag {facts.flag!r}; expected a flag word"
+    if not docstring or not facts.source or not facts.magnitude or not facts.effects:
+        return "without docstring, source, magnitude or effects; expected all four"
+    allowed = EXPLAINING if facts.explains else EFFECTS
+    if not set(facts.effects) <= set(allowed):
+        return f"with effects {', '.join(facts.effects)}; expected some of {', '.join(allowed)}"
+    try:
+        if date.fromisoformat(facts.as_of) >= date.fromisoformat(facts.expires):
+            return f"read on {facts.as_of} that expires on {facts.expires}; expected a later day"
+    except ValueError:
+        return f"with dates {facts.as_of!r} and {facts.expires!r}; expected ISO dates"
+    return ""
+
+
 @cache
-def all_rules() -> tuple[Rule, ...]:
-    """Import every file of this folder and return the rules, by id.
+def all_rules() -> tuple[Rule[Case], ...]:
+    """Import every file of this folder and return the rules about a workload in a runtime on a chip, by id.
 
     Raises:
         BrokenRuleError: a file cannot be imported; the message names it.
@@ -117,4 +216,31 @@ def all_rules() -> tuple[Rule, ...]:
         except _FAULTS as error:
             fault = f"{type(error).__name__}: {error}"
             raise BrokenRuleError(f"got {fault} from rule file {name}; expected it to import; mend or remove it") from error
-    return tuple(_FOUND[identity] for identity in sorted(_FOUND))
+    return _by_id(_CASES.values())
+
+
+def job_rules() -> tuple[Rule[Code], ...]:
+    """Return the rules about a workload alone, by id; raises as `all_rules`."""
+    all_rules()
+    return _by_id(_JOBS.values())
+
+
+def split_rules() -> tuple[Rule[SplitCase], ...]:
+    """Return the rules about a workload over two unlike pools, by id; raises as `all_rules`."""
+    all_rules()
+    return _by_id(_SPLITS.values())
+
+
+@cache
+def rules_about(runtime: str, kind: str) -> tuple[Rule[Case], ...]:
+    """Return those of `all_rules` that speak of a runtime on a kind of chip.
+
+    Args:
+        runtime: its id.
+        kind: of the chip.
+    """
+    return tuple(one for one in all_rules() if one.speaks_of(runtime, kind))
+
+
+def _by_id(rules: Iterable[Rule[Subject]]) -> tuple[Rule[Subject], ...]:
+    return tuple(sorted(rules, key=lambda one: one.id))

@@ -4,13 +4,16 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
+from advisor.rules.graph import Graph, graph_of
 from core.device import Accelerator
+from core.ops import DTYPE_BYTES
 from core.probe import Runtime
 from core.workload import Workload
 
 TENSORFLOW = ("tf-graph", "tf-xla", "keras-tensorflow")
 TORCH = ("torch-eager", "torch-compile", "torch-xla", "torch-tpu", "keras-torch")
 JAX = ("jax", "keras-jax")
+KERAS = ("keras-jax", "keras-tensorflow", "keras-torch")
 
 
 @cache
@@ -29,59 +32,114 @@ def version_numbers(text: str) -> tuple[int, ...] | None:
     return None if found is None else tuple(int(part) for part in found.group(1).split("."))
 
 
+def not_older(known: str, version: str) -> bool | None:
+    """Return whether `known` is at least `version`, comparing numbers; None when one of them has none."""
+    have, want = version_numbers(known), version_numbers(version)
+    if have is None or want is None:
+        return None
+    length = max(len(have), len(want))
+    return have + (0,) * (length - len(have)) >= want + (0,) * (length - len(want))
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What rules look up of one workload, wherever it runs; built once by `code_of`.
+
+    Args:
+        workload: the job.
+        libraries: canonical names of what the existing code needs.
+        kernels: canonical names of its custom kernels.
+        operations: canonical names of the operations that the user or a scan named.
+        versions: (canonical name, version) that the user stated.
+        graph: what its operations tell.
+        parameters: of the whole model.
+        weight_bytes: of those in the compute dtype.
+        flop_per_step: what one step of the task does.
+        asked: (accelerator, chips) of the pools that the user named, in that order.
+        today: ISO date on which the question is asked; empty when nobody says, and then nothing is stale.
+    """
+
+    workload: Workload
+    libraries: frozenset[str]
+    kernels: frozenset[str]
+    operations: frozenset[str]
+    versions: tuple[tuple[str, str], ...]
+    graph: Graph
+    parameters: int
+    weight_bytes: float
+    flop_per_step: int
+    asked: tuple[tuple[str, int], ...]
+    today: str = ""
+
+    def needs(self, *names: str) -> tuple[str, ...]:
+        """Return which of some libraries the existing code needs."""
+        return tuple(name for name in names if canonical(name) in self.libraries)
+
+    def names(self, *operations: str) -> tuple[str, ...]:
+        """Return which of some operations, canonical names, were named."""
+        return tuple(name for name in operations if name in self.operations)
+
+    def stated(self, name: str) -> str | None:
+        """Return a version or fact that the user stated, or None."""
+        return dict(self.versions).get(canonical(name))
+
+    def at_least(self, name: str, version: str) -> bool | None:
+        """Return whether a stated version is at least another; None when none was stated."""
+        known = self.stated(name)
+        return None if known is None else not_older(known, version)
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One workload in one runtime on one kind of chip.
+    """One workload in one runtime on one kind of chip; made by `case_of`.
 
     Args:
         workload: the job.
         runtime: with its versions when it is installed.
         kind: of the chip.
         chip: its catalog entry; None for an attached device that is not in the catalog.
-        libraries: canonical names of what the existing code needs.
-        versions: (canonical name, version) that the user stated.
-        dtypes: of every operation of the workload.
+        code: what all cases of the workload have in common.
+        counts: sizes of the pools of this chip that were asked for, ascending; empty when no number was said.
+        attached: whether it is a device of this machine.
+        on_tpu: whether the chip is a TPU.
+        key: catalog key of the chip, or empty.
+        chip_name: the chip as it is named to a person.
+        vendor: of the chip, lower case, or empty when it is not known.
     """
 
     workload: Workload
     runtime: Runtime
     kind: str
     chip: Accelerator | None
-    libraries: frozenset[str]
-    versions: tuple[tuple[str, str], ...]
-    dtypes: frozenset[str] = frozenset()
+    code: Code
+    counts: tuple[int, ...]
+    attached: bool
+    on_tpu: bool
+    key: str
+    chip_name: str
+    vendor: str
 
     @property
-    def on_tpu(self) -> bool:
-        """Whether the chip is a TPU."""
-        return self.kind == "tpu"
+    def fewest(self) -> int:
+        """Chips of the smallest pool that was asked for; 1 when no number was said."""
+        return self.counts[0] if self.counts else 1
 
     @property
-    def key(self) -> str:
-        """Catalog key of the chip, or empty."""
-        return "" if self.chip is None else self.chip.key
-
-    @property
-    def chip_name(self) -> str:
-        """The chip as it is named to a person."""
-        return f"this {self.kind}" if self.chip is None else self.chip.name
-
-    @property
-    def vendor(self) -> str:
-        """Vendor of the chip, lower case, or empty when it is not known."""
-        return "" if self.chip is None else self.chip.vendor.lower()
+    def most(self) -> int:
+        """Chips of the largest pool that was asked for; 1 when no number was said."""
+        return self.counts[-1] if self.counts else 1
 
     def needs(self, *names: str) -> tuple[str, ...]:
         """Return which of some libraries the existing code needs."""
-        return tuple(name for name in names if canonical(name) in self.libraries)
+        return self.code.needs(*names)
 
     def stated(self, name: str) -> str | None:
         """Return a version or fact that the user stated, or None."""
-        return dict(self.versions).get(canonical(name))
+        return self.code.stated(name)
 
     def version(self, name: str) -> str | None:
         """Return the version of a distribution: what the user stated, else what is installed for the runtime."""
-        stated = self.stated(name)
+        stated = self.code.stated(name)
         if stated is not None:
             return stated
         names = BUILDS.get(canonical(name), (canonical(name),))
@@ -94,38 +152,50 @@ class Case:
 
     def uses_dtype(self, dtype: str) -> bool:
         """Whether the workload computes in a dtype, in whole or in one of its operations."""
-        return self.workload.dtype == dtype or dtype in self.dtypes
+        return self.workload.dtype == dtype or dtype in self.code.graph.dtypes
 
 
-def not_older(known: str, version: str) -> bool | None:
-    """Return whether `known` is at least `version`, comparing numbers; None when one of them has none."""
-    have, want = version_numbers(known), version_numbers(version)
-    if have is None or want is None:
-        return None
-    length = max(len(have), len(want))
-    return have + (0,) * (length - len(have)) >= want + (0,) * (length - len(want))
+def code_of(workload: Workload, today: str = "") -> Code:
+    """Return what rules look up of a workload.
 
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """What all cases of one workload have in common; built once."""
-
-    libraries: frozenset[str]
-    versions: tuple[tuple[str, str], ...]
-    dtypes: frozenset[str]
-
-
-def code_of(workload: Workload) -> Code:
-    """Return what rules look up of a workload's code and operations."""
+    Args:
+        workload: the job.
+        today: ISO date on which it is asked about.
+    """
     existing = workload.existing
-    ops = (op for block in workload.blocks for op in (*block.ops_forward, *block.ops_backward))
+    parameters = workload.parameter_count
     return Code(
+        workload,
         frozenset(canonical(name) for name in existing.libraries),
+        frozenset(canonical(name) for name in existing.custom_kernels),
+        frozenset(canonical(name) for name in existing.ops),
         tuple((canonical(name), version) for name, version in existing.versions),
-        frozenset(op.dtype for op in (*workload.ops, *ops)),
+        graph_of(workload),
+        parameters,
+        parameters * DTYPE_BYTES.get(workload.dtype, 4),
+        workload.flop_per_step,
+        tuple((pool.accelerator, pool.count) for pool in workload.pools),
+        today,
     )
 
 
-def case_of(workload: Workload, code: Code, runtime: Runtime, kind: str, chip: Accelerator | None) -> Case:
-    """Return the case of one workload, runtime and chip."""
-    return Case(workload, runtime, kind, chip, code.libraries, code.versions, code.dtypes)
+def case_of(
+    workload: Workload, code: Code, runtime: Runtime, kind: str, chip: Accelerator | None, name: str = "",
+    counts: tuple[int, ...] | None = None,
+) -> Case:
+    """Return the case of one workload, runtime and chip.
+
+    Args:
+        workload: the job.
+        code: from `code_of`.
+        runtime: with versions when known.
+        kind: of the chip.
+        chip: its catalog entry, or None.
+        name: catalog key or device id; the chip's key when empty.
+        counts: sizes of its pools; None takes those that the workload names.
+    """
+    key = "" if chip is None else chip.key
+    if counts is None:
+        counts = tuple(sorted({count for asked, count in code.asked if asked == (name or key)}))
+    chip_name, vendor = (f"this {kind}", "") if chip is None else (chip.name, chip.vendor.lower())
+    return Case(workload, runtime, kind, chip, code, counts, ":" in name, kind == "tpu", key, chip_name, vendor)

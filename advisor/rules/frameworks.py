@@ -1,32 +1,39 @@
 """Rules about frameworks that an accelerator has, had, or never had: TensorFlow, MXNet, PyTorch/XLA, TorchTPU, JAX."""
 
 from advisor.rules import Finding, rule
+from advisor.rules.ages import PACKAGES, PLATFORM, SILICON, TPU_ONLY, facts
 from advisor.rules.case import JAX, TENSORFLOW, Case
 
 METADATA = "PyPI metadata and pip resolver, 2026-11-30"
 NEW_TPUS = ("tpu-v7", "tpu-8i", "tpu-8t")
 
 
-@rule("R001", flag="eol", source="docs.cloud.google.com/tpu/docs/tpu7x (2026)", as_of="2026-11-30")
+@rule("R001", facts("eol", "exclude", "no build", "docs.cloud.google.com/tpu/docs/tpu7x (2026)", PLATFORM, runtimes=TENSORFLOW))
 def tensorflow_stops_before_tpu7x(case: Case) -> Finding | None:
     """TensorFlow does not run on TPU7x or newer."""
-    if case.runtime.id not in TENSORFLOW or case.key not in NEW_TPUS:
+    if case.key not in NEW_TPUS:
         return None
     return Finding("exclude", f"TensorFlow does not run on {case.chip_name}: TPU7x and newer take JAX and PyTorch only")
 
 
-@rule("R002", flag="eol", source=f"{METADATA}; keras requirements-tensorflow-tpu.txt (2026-08)", as_of="2026-11-30")
+@rule("R002", facts(
+    "eol", "exclude", "the last build is 2.20.0 (2025-08)", f"{METADATA}; keras requirements-tensorflow-tpu.txt (2026-08)",
+    PACKAGES, kinds=TPU_ONLY, runtimes=TENSORFLOW,
+))
 def tensorflow_221_has_no_tpu(case: Case) -> Finding | None:
     """TensorFlow 2.21 and newer have no TPU build."""
-    if not (case.on_tpu and case.runtime.id in TENSORFLOW) or not case.at_least("tensorflow", "2.21"):
+    if not case.at_least("tensorflow", "2.21"):
         return None
     return Finding("exclude", f"TensorFlow {case.version('tensorflow')} has no TPU build; the last one is 2.20.0")
 
 
-@rule("R003", flag="eol", source=f"{METADATA}; docs.cloud.google.com/tpu/docs/runtimes (2026)", as_of="2026-11-30")
+@rule("R003", facts(
+    "eol", "penalise", "rank x 0.5", f"{METADATA}; docs.cloud.google.com/tpu/docs/runtimes (2026)",
+    PACKAGES, kinds=TPU_ONLY, runtimes=TENSORFLOW,
+))
 def tensorflow_on_tpu_is_frozen(case: Case) -> Finding | None:
     """TensorFlow on TPU, 2.20 at most, is a frozen stack; so it is when no version is known."""
-    if not (case.on_tpu and case.runtime.id in TENSORFLOW) or case.key in NEW_TPUS:
+    if case.key in NEW_TPUS:
         return None
     if case.at_least("tensorflow", "2.21"):
         return None
@@ -35,43 +42,50 @@ def tensorflow_on_tpu_is_frozen(case: Case) -> Finding | None:
     return Finding("penalise", reason, 0.5)
 
 
-@rule("R004", flag="op_not_lowered", source=METADATA, as_of="2026-11-30")
+@rule("R004", facts("op_not_lowered", "exclude", "no backend", METADATA, PACKAGES, runtimes=("mxnet",)))
 def mxnet_has_no_backend(case: Case) -> Finding | None:
     """MXNet has no backend for TPU, AMD or Apple."""
-    if case.runtime.id != "mxnet" or not (case.on_tpu or (case.vendor in ("amd", "apple") and case.kind == "gpu")):
+    if not (case.on_tpu or (case.vendor in ("amd", "apple") and case.kind == "gpu")):
         return None
     return Finding("exclude", f"MXNet has no backend for {case.chip_name}")
 
 
-@rule("R005", flag="eol", source=METADATA, as_of="2026-11-30")
+@rule("R005", facts(
+    "eol", "warn", "retired in 2023-09; CUDA 11.2 and numpy below 2", METADATA,
+    PACKAGES, kinds=("gpu",), runtimes=("mxnet",),
+))
 def mxnet_is_retired(case: Case) -> Finding | None:
     """MXNet on CUDA is retired: it needs CUDA 11.2 and numpy below 2."""
-    if case.runtime.id != "mxnet" or case.vendor != "nvidia":
+    if case.vendor != "nvidia":
         return None
     return Finding("warn", "MXNet is retired and needs CUDA 11.2 and numpy below 2: plan to move to PyTorch or JAX")
 
 
-@rule("R006", flag="eol", source=f"README of pytorch/xla, 2026-04-22; {METADATA}", as_of="2026-11-30")
+@rule("R006", facts(
+    "eol", "penalise", "rank x 0.4", f"README of pytorch/xla, 2026-04-22; {METADATA}",
+    PACKAGES, runtimes=("torch-xla",),
+))
 def torch_xla_is_deprecated(case: Case) -> Finding | None:
     """PyTorch/XLA is deprecated: not for new projects."""
-    if case.runtime.id != "torch-xla" or case.workload.existing.framework == "torch-xla" or case.needs("torch_xla"):
+    if case.workload.existing.framework == "torch-xla" or case.needs("torch_xla"):
         return None
     return Finding("penalise", "PyTorch/XLA is deprecated and fixed at torch 2.9: take TorchTPU or JAX for new work", 0.4)
 
 
-@rule("R007", flag="version_conflict", source=METADATA, as_of="2026-11-30")
+@rule("R007", facts("version_conflict", "exclude", "torch 2.9 only", METADATA, PACKAGES, runtimes=("torch-xla",)))
 def torch_xla_needs_torch_29(case: Case) -> Finding | None:
     """PyTorch/XLA has no build for torch 2.10 or newer."""
-    if case.runtime.id != "torch-xla" or not case.at_least("torch", "2.10"):
+    if not case.at_least("torch", "2.10"):
         return None
     return Finding("exclude", f"torch {case.version('torch')} has no matching PyTorch/XLA: the last one needs torch 2.9")
 
 
-@rule("R008", flag="version_conflict", source=METADATA, as_of="2026-11-30")
+@rule("R008", facts(
+    "version_conflict", "exclude", "torch 2.11 to 2.15.0, Python 3.11 or newer, Linux on x86-64", METADATA,
+    PACKAGES, runtimes=("torch-tpu",),
+))
 def torch_tpu_needs_its_versions(case: Case) -> Finding | None:
     """TorchTPU needs torch 2.11 to 2.15, Python 3.11 or newer, and Linux on x86-64."""
-    if case.runtime.id != "torch-tpu":
-        return None
     torch, python = case.version("torch"), case.version("python")
     if torch is not None and (case.at_least("torch", "2.11") is False or case.at_least("torch", "2.15.1")):
         return Finding("exclude", f"TorchTPU needs torch 2.11 to 2.15.0, not {torch}")
@@ -85,26 +99,30 @@ def torch_tpu_needs_its_versions(case: Case) -> Finding | None:
     return None
 
 
-@rule("R009", flag="experimental", source=f"{METADATA}; torch_tpu 0.2.0 wheel", as_of="2026-11-30")
-def torch_tpu_is_beta(case: Case) -> Finding | None:
+@rule("R009", facts(
+    "experimental", "penalise", "rank x 0.8", f"{METADATA}; torch_tpu 0.2.0 wheel",
+    PACKAGES, kinds=TPU_ONLY, runtimes=("torch-tpu",),
+))
+def torch_tpu_is_beta(_: Case) -> Finding | None:
     """TorchTPU is a beta: pilot first."""
-    if case.runtime.id != "torch-tpu" or not case.on_tpu:
-        return None
     return Finding("penalise", "TorchTPU is a beta (0.2.0, its first release): run a pilot before you commit", 0.8)
 
 
-@rule("R010", flag="custom_kernel_generation", source="torch_tpu 0.2.0 wheel", as_of="2026-11-30")
+@rule("R010", facts(
+    "custom_kernel_generation", "exclude", "v4, v5e, v5p, v6e and v7 only", "torch_tpu 0.2.0 wheel",
+    PACKAGES, runtimes=("torch-tpu",),
+))
 def torch_tpu_starts_at_v4(case: Case) -> Finding | None:
     """TorchTPU does not recognise TPU v2 and v3."""
-    if case.runtime.id != "torch-tpu" or case.key not in ("tpu-v2", "tpu-v3"):
+    if case.key not in ("tpu-v2", "tpu-v3"):
         return None
     return Finding("exclude", f"TorchTPU does not recognise {case.chip_name}: it starts at TPU v4")
 
 
-@rule("R011", flag="version_conflict", source=METADATA, as_of="2026-11-30")
+@rule("R011", facts("version_conflict", "exclude", "libtpu 0.0.21 against 0.0.50 or newer", METADATA, PACKAGES, kinds=TPU_ONLY))
 def torch_xla_shares_no_environment(case: Case) -> Finding | None:
     """PyTorch/XLA pins a libtpu that TorchTPU and current JAX refuse."""
-    if not case.on_tpu or not case.needs("torch_xla"):
+    if not case.needs("torch_xla"):
         return None
     if case.needs("torch_tpu") and case.runtime.id in ("torch-xla", "torch-tpu"):
         return Finding("exclude", "the code needs PyTorch/XLA and TorchTPU at once: libtpu 0.0.21 against 0.0.50 or newer")
@@ -114,10 +132,10 @@ def torch_xla_shares_no_environment(case: Case) -> Finding | None:
     return None
 
 
-@rule("R012", flag="version_conflict", source=METADATA, as_of="2026-11-30")
+@rule("R012", facts("version_conflict", "suggest", "one environment with libtpu 0.0.50.1", METADATA, PACKAGES, kinds=TPU_ONLY))
 def torch_tpu_and_jax_fit(case: Case) -> Finding | None:
     """TorchTPU and JAX 0.12.0.1 fit one environment."""
-    if not case.on_tpu or case.runtime.id not in ("torch-tpu", *JAX):
+    if case.runtime.id not in ("torch-tpu", *JAX):
         return None
     both = case.needs("torch_tpu") and case.needs("jax")
     if not both or not case.at_least("jax", "0.12.0.1") or case.at_least("jax", "0.12.1"):
@@ -125,17 +143,23 @@ def torch_tpu_and_jax_fit(case: Case) -> Finding | None:
     return Finding("suggest", "TorchTPU and JAX 0.12.0.1 resolve in one environment with libtpu 0.0.50.1")
 
 
-@rule("R013", flag="version_conflict", source=METADATA, as_of="2026-11-30")
+@rule("R013", facts(
+    "version_conflict", "exclude", "jax 0.11.2 and libtpu 0.0.48 exactly", METADATA,
+    PACKAGES, kinds=TPU_ONLY, runtimes=JAX,
+))
 def vllm_jax_needs_its_own_container(case: Case) -> Finding | None:
     """The JAX build of vLLM pins jax 0.11.2: it shares no environment with a trainer on JAX 0.12."""
-    if not case.on_tpu or case.runtime.id not in JAX or not case.needs("tpu-inference", "vllm-jax", "vllm-tpu"):
+    if not case.needs("tpu-inference", "vllm-jax", "vllm-tpu"):
         return None
     if not case.at_least("jax", "0.12"):
         return None
     return Finding("exclude", f"vLLM for JAX pins jax 0.11.2, the code has {case.version('jax')}: use two containers")
 
 
-@rule("R027", flag="version_conflict", source="jax documentation, installation (@cec06d1)", as_of="2026-11-30")
+@rule("R027", facts(
+    "version_conflict", "exclude", "compute capability 7.5 or newer", "jax documentation, installation (@cec06d1)",
+    PACKAGES, kinds=("gpu",),
+))
 def cuda_13_drops_volta(case: Case) -> Finding | None:
     """CUDA 13 has no kernels for V100 and P100."""
     if case.key.split("-")[0] not in ("v100", "p100") or not case.at_least("cuda", "13"):
@@ -143,11 +167,12 @@ def cuda_13_drops_volta(case: Case) -> Finding | None:
     return Finding("exclude", f"CUDA {case.version('cuda')} has no kernels for {case.chip_name}: use a CUDA 12 build")
 
 
-@rule("R028", flag="op_not_lowered", source=f"jax documentation, installation (@cec06d1); {METADATA}", as_of="2026-11-30")
+@rule("R028", facts(
+    "op_not_lowered", "exclude", "no build", f"jax documentation, installation (@cec06d1); {METADATA}",
+    PACKAGES, kinds=("gpu",), runtimes=JAX,
+))
 def jax_has_no_windows_or_apple_gpu(case: Case) -> Finding | None:
     """JAX does not run on Apple GPUs, nor on GPUs under Windows."""
-    if case.runtime.id not in JAX or case.kind != "gpu":
-        return None
     if case.vendor == "apple":
         return Finding("exclude", "JAX on Apple GPUs has had no release since 2024-10")
     if (case.version("os") or "").lower().startswith("win"):
@@ -155,7 +180,10 @@ def jax_has_no_windows_or_apple_gpu(case: Case) -> Finding | None:
     return None
 
 
-@rule("R029", flag="version_conflict", source="host processors of the Grace boards in the accelerator table", as_of="2026-11-30")
+@rule("R029", facts(
+    "version_conflict", "exclude", "ARM host", "host processors of the Grace boards in the accelerator table",
+    SILICON, kinds=("gpu",),
+))
 def grace_hosts_are_arm(case: Case) -> Finding | None:
     """Grace boards have an ARM host: x86-only wheels do not run there."""
     if case.key not in ("gh200", "gb200", "gb300"):
