@@ -1,17 +1,15 @@
-"""The sections of a document around the model: total, existing code, data, targets, pools and places."""
+"""The sections of a document around the model: total, existing code, data, targets and places."""
 
-import re
 from typing import cast
 
-from catalog import accelerators, clouds
-from core.workload import DataPipeline, Existing, PoolRequest, Targets, Total, Where
+from catalog import clouds
+from core.workload import DataPipeline, Existing, Targets, Total, Where
 from intake.fields import Section
 from intake.wording import fault, nearest, unknown
 
 FRAMEWORKS = ("jax", "torch", "torch-xla", "torch-tpu", "tensorflow", "keras", "mxnet")
 _ALIASES = {"pytorch": "torch", "tf": "tensorflow", "torch_xla": "torch-xla", "pytorch-xla": "torch-xla", "torchtpu": "torch-tpu",
             "torch_tpu": "torch-tpu", "flax": "jax"}
-_DEVICE = re.compile(r"(cpu|gpu|tpu):\d{1,4}")
 _MOST = 1e30
 
 
@@ -95,16 +93,6 @@ def read_targets(top: Section) -> Targets:
     )
 
 
-def read_pools(top: Section) -> tuple[PoolRequest, ...]:
-    """Return the pools that were named.
-
-    Raises:
-        BadInput: an accelerator that is neither in the catalog nor a device id, or a count or price that cannot be used.
-    """
-    entries = top.items("pools", "a list of pools such as [{accelerator: tpu-v6e, count: 16}]")
-    return tuple(_pool(f"pools[{i}]", entry) for i, entry in enumerate(entries))
-
-
 def read_where(top: Section) -> Where:
     """Return where accelerators may be rented.
 
@@ -119,17 +107,6 @@ def read_where(top: Section) -> Where:
         if cloud not in clouds():
             raise unknown("where.clouds", "cloud", cloud, clouds())
     return Where(wanted, section.texts("regions"), section.flag("spot"), section.flag("own_only"))
-
-
-def _pool(path: str, entry: object) -> PoolRequest:
-    section = Section(path, entry, ("accelerator", "count", "price_usd_per_h"))
-    key = section.text("accelerator")
-    if key is None:
-        raise fault(path, section.values, "an accelerator", "add accelerator: KEY such as tpu-v6e, h100-sxm or cpu:0")
-    if key not in accelerators() and not _DEVICE.fullmatch(key):
-        remedy = nearest(key, accelerators()) or "list them with: ./tandem devices"
-        raise fault(f"{path}.accelerator", key, "a key of the catalog or a device such as cpu:0", remedy)
-    return PoolRequest(key, section.whole("count", 1, 10**6) or 1, section.number("price_usd_per_h", 0, 1e9))
 
 
 def _framework(section: Section) -> str | None:

@@ -18,7 +18,8 @@ from intake.fields import Section
 from intake.model import SOURCES, ModelChoice, ReadOptions, model_source, read_blocks, read_model, self_contained
 from intake.picture.packed import unpacked
 from intake.pictured import blocks_of, follows
-from intake.sections import read_data, read_existing, read_pools, read_targets, read_total, read_where
+from intake.pools import read_pools
+from intake.sections import read_data, read_existing, read_targets, read_total, read_where
 from intake.syntax import MOST_CHARACTERS, parse
 from intake.wording import fault, unknown
 
@@ -281,7 +282,7 @@ def _workload(
         existing=read_existing(top),
         data=read_data(top),
         targets=read_targets(top),
-        pools=read_pools(top),
+        pools=read_pools(top, assumed),
         where=read_where(top),
         assumptions=tuple(assumed),
         source=source,

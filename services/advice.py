@@ -1,6 +1,7 @@
 """Advice at once: from the catalog and from what was measured before, without a run."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +14,7 @@ from core.run import RunOptions
 from core.workload import Workload
 from probes.inventory import devices as attached_devices
 from services.context import context
-from services.pools import pools_for
+from services.pools import obtainable, pools_for
 from services.runtimes import known_runtimes
 
 
@@ -33,12 +34,13 @@ def instant(document: Mapping[str, Any], options: RunOptions) -> Recommendation:
 def answer(
     workload: Workload, options: RunOptions, devices: Sequence[Device], runtimes: Sequence[Runtime], outcomes: Sequence[Outcome]
 ) -> Recommendation:
-    """Ask the advisor, with today's date and the pools that the options name."""
+    """Ask the advisor, with today's date and the pools that the options name; counts that no slice has are told as excluded."""
     chosen = tuple(r for r in runtimes if not options.runtimes or r.id in options.runtimes)
-    return advise(
+    pools, impossible = obtainable(pools_for(workload, devices, options.pools))
+    found = advise(
         Question(
             workload,
-            pools_for(workload, devices, options.pools),
+            pools,
             tuple(devices),
             chosen,
             tuple(outcomes),
@@ -46,3 +48,4 @@ def answer(
             datetime.now(UTC).date().isoformat(),
         )
     )
+    return replace(found, excluded=(*impossible, *found.excluded)) if impossible else found

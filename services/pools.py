@@ -1,79 +1,165 @@
-"""Which pools a workload is advised on: what is attached, what the document names, or the catalog."""
+"""Which pools a workload is advised on: what is attached, what the document or the options name, or the catalog."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 
 import catalog
-from core.device import Accelerator, Device, Pool
+from core.advice import Exclusion
+from core.device import Accelerator, Device, Pool, Price
 from core.errors import BadInput
 from core.workload import PoolRequest, Where, Workload
+from intake import is_device
+from services.price_lists import imported_prices
 
 CATALOG_KINDS = ("gpu", "tpu")
+TOPOLOGY = "topology"
+"""Flag of a pool that is left out because no slice has that many chips."""
+COUNT_RULE = "slice-count"
+KEYWORDS = ("all", "attached")
 
 
-def pools_for(workload: Workload, devices: Sequence[Device], asked: str) -> tuple[Pool, ...]:
+@dataclass(frozen=True, slots=True)
+class _Market:
+    """Where, on which day and by which lists pools are priced."""
+
+    where: Where
+    imported: tuple[Price, ...]
+    today: date
+
+
+def pools_for(workload: Workload, devices: Sequence[Device], asked: str, today: date | None = None) -> tuple[Pool, ...]:
     """Return the pools to compare.
 
     Args:
         workload: its own pools and its `where` are kept to.
         devices: attached.
-        asked: `all` (attached, and the document's pools or the catalog), `attached`, or `KEY=N,KEY=N`.
+        asked: `all` (attached, and the document's pools or the catalog), `attached`, or names and counts parted by commas:
+            `KEY=N`, `v5p-8`, `A100-80GB:8`, `cpu:0`.
+        today: the day against which the age of prices is told; today when None.
 
     Raises:
-        BadInput: a pool that is neither a catalog key nor an attached device, or a count that is no whole number from 1.
+        BadInput: a pool that is neither an accelerator nor an attached device, a name that several have, or a count that is no
+            whole number from 1.
     """
     attached = tuple(Pool(d.id, 1, d.kind, None, "attached", attached=True) for d in devices)
     if asked == "attached":
         return attached
+    market = _Market(workload.where, imported_prices(), today or datetime.now(UTC).date())
     if asked != "all":
-        return tuple(_named(request, devices, workload.where) for request in _parsed(asked))
+        return tuple(_named(request, devices, market) for request, _ in _parsed(asked))
     if workload.pools:
-        named = tuple(_named(request, devices, workload.where) for request in workload.pools)
+        named = tuple(_named(request, devices, market) for request in workload.pools)
         return (*attached, *(pool for pool in named if not pool.attached))
     if workload.where.own_only:
         return attached
-    return (*attached, *_from_catalog(workload.where))
+    return (*attached, *_from_catalog(market))
 
 
-def _parsed(asked: str) -> tuple[PoolRequest, ...]:
-    requests: list[PoolRequest] = []
-    for part in asked.split(","):
-        key, _, count = part.strip().partition("=")
-        if not key or (count and not count.isdigit()) or count == "0":
-            raise BadInput(
-                f"pool {part.strip()[:60]!r}",
-                "KEY=N such as tpu-v6e=16, with N from 1",
-                "correct --pools, or give attached or all",
-            )
-        requests.append(PoolRequest(key, int(count) if count else 1))
-    return tuple(requests)
+def with_names_said(workload: Workload, asked: str) -> Workload:
+    """Return the workload with what the names of asked pools were understood as among its assumptions.
+
+    Args:
+        workload: as understood.
+        asked: as for `pools_for`.
+
+    Raises:
+        BadInput: a pool that cannot be understood.
+    """
+    said = echoes(asked)
+    return replace(workload, assumptions=(*workload.assumptions, *said)) if said else workload
 
 
-def _named(request: PoolRequest, devices: Sequence[Device], where: Where) -> Pool:
+def echoes(asked: str) -> tuple[str, ...]:
+    """Return what the names of asked pools were understood as, one phrase for each that is no plain key: `v5p-8 = 4 chips, ...`.
+
+    Raises:
+        BadInput: a pool that cannot be understood.
+    """
+    return () if asked in KEYWORDS else tuple(said for _, told in _parsed(asked) for said in told)
+
+
+def obtainable(pools: Sequence[Pool]) -> tuple[tuple[Pool, ...], tuple[Exclusion, ...]]:
+    """Part pools into those that can be had and, as exclusions, TPU pools with a count that no slice has.
+
+    Args:
+        pools: to be compared.
+    """
+    good: list[Pool] = []
+    out: list[Exclusion] = []
+    for pool in pools:
+        fault = None if pool.attached else catalog.count_fault(pool.accelerator, pool.count)
+        if fault is None:
+            good.append(pool)
+        else:
+            source = catalog.generations()[pool.accelerator].source
+            out.append(Exclusion("", f"{pool.count} x {pool.accelerator}", COUNT_RULE, TOPOLOGY, fault, source))
+    return tuple(good), tuple(out)
+
+
+def _parsed(asked: str) -> tuple[tuple[PoolRequest, tuple[str, ...]], ...]:
+    """Return each pool that is asked for, with what is to be said of its name."""
+    return tuple(_request(part.strip()) for part in asked.split(","))
+
+
+def _request(part: str) -> tuple[PoolRequest, tuple[str, ...]]:
+    name, _, count = part.partition("=")
+    if is_device(name):
+        if count and not (count.isascii() and count.isdigit() and 0 < int(count[:7]) < 10**6):
+            raise BadInput(f"pool {part[:60]!r}", "a device such as cpu:0, or KEY=N with N from 1", "correct --pools")
+        return PoolRequest(name, int(count or 1)), ()
+    if not part or (count and not count.strip().isdigit()):
+        expected = "names and counts such as tpu-v6e=16, v5p-8 or A100-80GB:8"
+        raise BadInput(f"pool {part[:60]!r}", expected, "correct --pools, or give attached or all")
+    named = catalog.parse_name(part)
+    chips = named.chips or 1
+    said = (named.echo if named.said != named.key else "", catalog.count_note(named.key, chips) or "")
+    return PoolRequest(named.key, chips), tuple(filter(None, said))
+
+
+def _named(request: PoolRequest, devices: Sequence[Device], market: _Market) -> Pool:
     device = next((d for d in devices if d.id == request.accelerator), None)
     if device is not None:
         price = None if request.price_usd_per_h is None else request.price_usd_per_h * request.count
         return Pool(device.id, request.count, device.kind, price, "attached", attached=True)
+    if is_device(request.accelerator):
+        known = ", ".join(d.id for d in devices) or "nothing"
+        raise BadInput(f"device {request.accelerator!r}", f"an attached device: {known}", "list them with: ./tandem devices")
     chip = catalog.accelerator(request.accelerator)
-    return _priced(chip, request.count, where, request.price_usd_per_h)
+    return _priced(chip, request.count, market, request.price_usd_per_h)
 
 
-def _priced(chip: Accelerator, count: int, where: Where, usd_per_chip_h: float | None) -> Pool:
-    hosts = -(-count // chip.chips_per_host) if chip.chips_per_host else 1
+def _priced(chip: Accelerator, count: int, market: _Market, usd_per_chip_h: float | None) -> Pool:
+    known = catalog.slice_of(chip.key, count)
+    hosts = known.hosts if known is not None else -(-count // chip.chips_per_host) if chip.chips_per_host else 1
     if usd_per_chip_h is not None:
         return Pool(chip.key, count, chip.kind, usd_per_chip_h * count, "price given", hosts=hosts)
-    offer = catalog.cheapest(chip.key, where)
+    offer = catalog.cheapest(chip.key, market.where, market.imported)
     if offer is None:
         return Pool(chip.key, count, chip.kind, None, "no price known", hosts=hosts)
+    return Pool(chip.key, count, chip.kind, offer.usd_per_chip_h * count, seller(offer, market.today), hosts=hosts)
+
+
+def seller(offer: Price, today: date) -> str:
+    """Return who sells at a price, where, on which terms, and a mark when the price is past the time it is relied on.
+
+    Args:
+        offer: the price.
+        today: the day against which its age is told.
+    """
     place = f"{offer.cloud} {offer.region}".strip()
-    seller = f"{place}, {offer.terms}" if offer.terms else place
-    return Pool(chip.key, count, chip.kind, offer.usd_per_chip_h * count, seller, hosts=hosts)
+    age = catalog.price_age(offer.terms, offer.source_date, today)
+    marks = (place, offer.terms, "your price list" if offer.imported else "", f"price {age.words}" if age.stale else "")
+    return ", ".join(filter(None, marks))
 
 
-def _from_catalog(where: Where) -> tuple[Pool, ...]:
-    """Return one chip and one whole host of every GPU and TPU that somebody sells."""
+def _from_catalog(market: _Market) -> tuple[Pool, ...]:
+    """Return the smallest pool and one whole host of every GPU and TPU that somebody sells."""
     pools: list[Pool] = []
     for chip in catalog.accelerators().values():
-        if chip.kind not in CATALOG_KINDS or catalog.cheapest(chip.key, where) is None:
+        if chip.kind not in CATALOG_KINDS or catalog.cheapest(chip.key, market.where, market.imported) is None:
             continue
-        pools.extend(_priced(chip, count, where, None) for count in sorted({1, chip.chips_per_host or 1}))
+        whole = chip.chips_per_host or 1
+        smallest = next(iter(catalog.legal_counts(chip.key, whole)), 1)
+        pools.extend(_priced(chip, count, market, None) for count in sorted({smallest, whole}))
     return tuple(pools)

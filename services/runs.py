@@ -26,7 +26,7 @@ from core.run import FINAL_STATES, Actual, Progress, Run, RunOptions, RunSummary
 from probes.inventory import devices
 from services import supervision
 from services.context import Context, context
-from services.pools import pools_for
+from services.pools import pools_for, with_names_said
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 WORK_COMMAND = (sys.executable, "-m", "cli", "work")
@@ -98,7 +98,7 @@ def create(document: Mapping[str, Any], options: RunOptions, owner: str = "", *,
 
 
 def _queued(document: Mapping[str, Any], options: RunOptions, owner: str, here: Context) -> Run:
-    workload = intake.read_document(document)
+    workload = with_names_said(intake.read_document(document), options.pools)
     pools_for(workload, devices(), options.pools)
     run = Run(
         id=secrets.token_hex(6), created_at=_now(), finished_at=None, state="queued",

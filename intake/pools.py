@@ -1,0 +1,63 @@
+"""The pools that a document names: each an accelerator by any of its names, a count of chips, and at will what it costs.
+
+A count is always chips. What a name was understood as, and how the price of own hardware comes about, is added to the
+assumptions, so that the reader sees "v5p-8 = 4 chips" before paying for eight.
+"""
+
+import re
+
+from catalog import accelerator, count_note, counted, parse_name
+from core.errors import BadInput
+from core.workload import PoolRequest
+from intake.fields import Section
+from intake.ownership import chip_hour
+from intake.wording import fault
+
+_DEVICE = re.compile(r"(cpu|gpu|tpu):\d{1,4}")
+_KEYS = ("accelerator", "count", "price_usd_per_h", "price")
+MOST_CHIPS = 10**6
+
+
+def read_pools(top: Section, assumed: list[str]) -> tuple[PoolRequest, ...]:
+    """Return the pools that were named.
+
+    Args:
+        top: the document.
+        assumed: what Tandem understood or filled in is added to it.
+
+    Raises:
+        BadInput: an accelerator that is neither in the catalog nor a device id, a name that several have, or a count or price
+            that cannot be used.
+    """
+    entries = top.items("pools", "a list of pools such as [{accelerator: tpu-v6e, count: 16}]")
+    return tuple(_pool(f"pools[{i}]", entry, assumed) for i, entry in enumerate(entries))
+
+
+def is_device(name: str) -> bool:
+    """Return whether a name is the id of an attached device, such as `cpu:0`."""
+    return _DEVICE.fullmatch(name) is not None
+
+
+def _pool(path: str, entry: object, assumed: list[str]) -> PoolRequest:
+    section = Section(path, {"accelerator": entry} if isinstance(entry, str) else entry, _KEYS)
+    name = section.text("accelerator")
+    if name is None:
+        raise fault(path, section.values, "an accelerator", "add accelerator: KEY such as tpu-v6e, h100-sxm or cpu:0")
+    count = section.whole("count", 1, MOST_CHIPS)
+    price = section.number("price_usd_per_h", 0, 1e9)
+    if is_device(name):
+        if section.has("price"):
+            raise fault(f"{path}.price", name, "price_usd_per_h for an attached device", "write price_usd_per_h: N")
+        return PoolRequest(name, count or 1, price)
+    try:
+        named = parse_name(name) if count is None else counted(parse_name(name), count)
+    except BadInput as error:
+        raise type(error)(f"{path}.accelerator: {error.got}", error.expected, error.remedy) from None
+    chips = named.chips or 1
+    assumed += [said for said in (named.said != named.key and named.echo, count_note(named.key, chips)) if said]
+    if section.has("price"):
+        if price is not None:
+            raise fault(path, "price and price_usd_per_h", "one of them", "keep one of them")
+        price, arithmetic = chip_hour(f"{path}.price", section.values["price"], accelerator(named.key), chips)
+        assumed.append(f"{chips} x {named.key}: {arithmetic}")
+    return PoolRequest(named.key, chips, price)
