@@ -1,8 +1,9 @@
 """Accelerators that can be attached or rented: what each chip is able to do by its data sheet.
 
-The file keeps the units of the data sheets; here they become SI. Memory is decimal (1 GB = 1e9 bytes) unless the row says GiB
-or MiB, which it does where the vendor's documentation does; NVIDIA boards often hold a little more than the decimal figure,
-so that decimal errs on the side of "does not fit". Link rates are one direction: figures for both directions are halved.
+The file keeps the units of the data sheets; here they become SI. Memory is what a framework can use where that is known, as
+runtimes state it when it runs out (the note of the row says so); a label of "80 GB" is neither 80e9 bytes nor 80 GiB. Where
+only the label is known it is taken as decimal (1 GB = 1e9 bytes). Link rates are one direction: figures for both directions
+are halved.
 """
 
 from collections.abc import Mapping
@@ -39,7 +40,7 @@ def accelerator(key: str) -> Accelerator:
     if key in known:
         return known[key]
     near = get_close_matches(key.lower(), known, n=1)
-    remedy = f"did you mean {near[0]!r}?" if near else "list them with: ./tandem devices"
+    remedy = f"did you mean {near[0]!r}?" if near else "list them with: ./tandem catalog"
     raise NotFound(f"accelerator {key[:60]!r}", "a key of the catalog such as 'tpu-v6e' or 'h100-sxm'", remedy)
 
 

@@ -18,13 +18,15 @@ _REVOCABLE = ("on-demand", "spot", "community")
 _EVERYWHERE = ("", "all", "global")
 
 
-def prices(key: str) -> tuple[Price, ...]:
-    """Return every price of one accelerator, cheapest chip hour first; empty when none is known.
+def prices(key: str, imported: Iterable[Price] = ()) -> tuple[Price, ...]:
+    """Return every price of one accelerator, imported ones first, cheapest chip hour first; empty when none is known.
 
     Args:
         key: key of an accelerator.
+        imported: prices of lists that the user imported, of any accelerator.
     """
-    return _by_accelerator().get(key, ())
+    own = sorted((price for price in imported if price.accelerator == key), key=lambda price: price.usd_per_chip_h)
+    return (*own, *_by_accelerator().get(key, ()))
 
 
 def clouds() -> tuple[str, ...]:
@@ -32,15 +34,17 @@ def clouds() -> tuple[str, ...]:
     return tuple(sorted({_word(price.cloud) for group in _by_accelerator().values() for price in group} - {INDEX}))
 
 
-def cheapest(key: str, where: Where) -> Price | None:
+def cheapest(key: str, where: Where, imported: Iterable[Price] = ()) -> Price | None:
     """Return the cheapest price for which a whole machine with this chip can be had now, or None.
 
     On demand always counts; spot and community offers only when `where.spot`. Commitments, queued starts and prices without
     a host never count. An index over providers and figures of low confidence count only where nothing firmer is known.
+    Where a list that the user imported has a fitting price, only such lists count: it says what this user pays.
 
     Args:
         key: key of an accelerator.
         where: clouds and regions (empty: all), whether spot will do; `own_only` rules out renting.
+        imported: prices of lists that the user imported, of any accelerator.
     """
     if where.own_only:
         return None
@@ -49,12 +53,15 @@ def cheapest(key: str, where: Where) -> Price | None:
     wanted_regions = {_word(region) for region in where.regions}
     fitting = [
         price
-        for price in prices(key)
+        for price in prices(key, imported)
         if price.terms in terms
         and (not wanted_clouds or _word(price.cloud) in wanted_clouds)
         and _in_regions(price.region, wanted_regions)
     ]
     offers = [price for price in fitting if price.cloud != INDEX]
+    own = _lowest(price for price in offers if price.imported)
+    if own is not None:
+        return own
     return _lowest(price for price in offers if price.confidence != "low") or _lowest(offers) or _lowest(fitting)
 
 
@@ -82,5 +89,5 @@ def _price(row: dict[str, str]) -> Price:
     return Price(
         accelerator=row["accelerator"], cloud=row["cloud"], instance=row["instance"], region=row["region"], terms=row["terms"],
         usd_per_chip_h=float(row["usd_per_chip_h"]), chips_per_instance=int(row["chips_per_instance"]),
-        source=row["source"], source_date=row["source_date"], confidence=row["confidence"],
+        source=row["source"], source_date=row["source_date"], confidence=row["confidence"], notes=row["notes"],
     )

@@ -51,7 +51,17 @@ class Accelerator:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What one chip costs for an hour at one place."""
+    """What one chip costs for an hour at one place.
+
+    Args:
+        accelerator: a catalog key.
+        instance: machine or slice that is sold.
+        terms: `on-demand`, `spot`, ...; see `catalog.offers`.
+        usd_per_chip_h: of one chip with its share of the machine, unless the terms say `without host`.
+        chips_per_instance: chips of the machine or slice.
+        vcpus, host_memory_bytes: of the machine; None when not known.
+        imported: whether it comes from a list that the user imported.
+    """
 
     accelerator: str
     cloud: str
@@ -63,6 +73,48 @@ class Price:
     source: str
     source_date: str
     confidence: str
+    vcpus: float | None = None
+    host_memory_bytes: float | None = None
+    imported: bool = False
+    notes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Chips that are had together: a TPU slice, several of them, or GPUs in whole machines.
+
+    Args:
+        accelerator: a catalog key.
+        chips: in all slices together.
+        hosts: machines of all slices together.
+        topology: chips along each axis of one slice; empty for GPUs, which have none.
+        wraps: for each axis, whether its ends are joined, so that a ring needs no way back.
+        slices: that many equal slices, joined by the data centre's network.
+        machine: type of machine as the cloud names it; empty where it has no name or is not known.
+        notes: what else to know, one phrase.
+    """
+
+    accelerator: str
+    chips: int
+    hosts: int
+    topology: tuple[int, ...] = ()
+    wraps: tuple[bool, ...] = ()
+    slices: int = 1
+    machine: str = ""
+    notes: str = ""
+
+    @property
+    def shape(self) -> str:
+        """Topology of one slice as clouds write it: `2x2x1`; empty for GPUs."""
+        return "x".join(str(size) for size in self.topology)
+
+    @property
+    def words(self) -> str:
+        """One short line for people: `4 chips, 2x2x1, one host`."""
+        chips = "1 chip" if self.chips == 1 else f"{self.chips} chips"
+        hosts = "one host" if self.hosts == 1 else f"{self.hosts} hosts"
+        shape = f"{self.slices} slices of {self.shape}" if self.slices > 1 else self.shape
+        return ", ".join(part for part in (chips, shape, hosts) if part)
 
 
 @dataclass(frozen=True, slots=True)
