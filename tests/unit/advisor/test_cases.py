@@ -1,6 +1,6 @@
 """Public cases: advice tells what decides each, chooses what is acceptable, and stays silent about their neighbours.
 
-What is judged wrong today stands in `known_wrong.yaml` with its reason: one of it that turns right fails, as does a new wrong one.
+Known faults stand in `known_wrong.yaml` with their reasons: one of them that turns right fails, as does a new wrong one.
 """
 
 import re
