@@ -10,12 +10,14 @@ from core.errors import TandemError
 from core.run import RunOptions
 from core.workload import OBJECTIVES
 from services import runs, work, workloads
+from services.pools import echoes
 
 
 @click.command()
 @click.argument("workload")
 @click.option("--objective", type=click.Choice(OBJECTIVES), help="What to rank for; without it the workload's own.")
-@click.option("--pools", default="all", show_default=True, metavar="KEY=N,...|attached|all", help="Accelerators to consider.")
+@click.option("--pools", default="all", show_default=True, metavar="KEY=N,...|attached|all",
+              help="Accelerators to consider, by keys with counts of chips or by other names (v5p-8, A100-80GB:8).")
 @click.option("--probe", type=click.Choice(("settle", "quick", "none")), default="quick", show_default=True,
               help="How much to measure: until the choice is settled, each layer once, or nothing.")
 @click.option("--budget-s", type=Number(1, 86400), default=RunOptions().budget_s, show_default=True,
@@ -30,6 +32,8 @@ def advise(
     options = RunOptions(probe, budget_s, runtimes, pools, objective)
     run_id = runs.create(understood.document, options)
     progress(f"run {run_id}: {titled(understood.workload)}")
+    for said in echoes(pools):
+        progress(f"understood: {said}")
     work.work(run_id, tell_progress)
     run = runs.open_run(run_id)
     if run.recommendation is None:

@@ -23,6 +23,7 @@ DONE, FINDING, BAD_INPUT, STOPPED = 0, 1, 2, 130
 COMMANDS: dict[str, str] = {
     "app": "Open the portal in a browser.",
     "advise": "Say which framework, on which accelerators, split how, for a workload.",
+    "catalog": "Show accelerators, their slices and prices, and import price lists.",
     "devices": "Show what is attached, what could use it, and why something cannot.",
     "runtimes": "Show the runtimes that can be probed.",
     "probe": "Measure the kernels of this machine in each runtime.",
@@ -32,6 +33,7 @@ COMMANDS: dict[str, str] = {
     "show": "Show one earlier run.",
     "report": "Write one run as a file.",
     "actual": "Enter the step time that a run really had.",
+    "accuracy": "Show how far predictions may be trusted, on published measurements.",
     "check": "Check lint, types and layers.",
     "test": "Run every check and every test.",
     "work": "Do a queued run (started by Tandem itself).",

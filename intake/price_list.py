@@ -149,5 +149,3 @@ def _day(cell: str, origin: Origin) -> str:
     if first > origin.today:
         raise ValueError(f"source_date {say(cell)} is in the future")
     return cell
-
-

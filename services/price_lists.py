@@ -92,9 +92,8 @@ def preview_prices(data: bytes, name: str, cloud: str = "", day: str = "", *, ho
         BadInput: it cannot be used; one line.
     """
     today = datetime.now(UTC).date()
-    origin = intake.PriceOrigin(
-        one_line(name, 120), one_line(cloud, 60) or intake.cloud_of_path(name), _day(day, today), today
-    )
+    whose = one_line(cloud, 60) or intake.cloud_of_path(name)
+    origin = intake.PriceOrigin(one_line(Path(name).name, 120), whose, _day(day, today), today)
     found = intake.read_price_list(data, origin)
     clouds = {price.cloud for price in found.prices}
     before = imported_prices(home)
