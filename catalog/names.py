@@ -22,7 +22,7 @@ from core.device import Slice
 from core.errors import BadInput, NotFound
 
 MOST_CHIPS = 10**6
-_LONGEST, _LISTED = 80, 12
+_LONGEST, _LISTED = 160, 12
 _PREFIXES = ("nvidia-", "amd-", "intel-", "google-", "aws-", "cloud-", "tesla-", "geforce-", "instinct-")
 _TIMES = re.compile(r"(?P<count>\d{1,7})\s*(?:x\s*(?=[a-z])|x\s+)(?P<name>.+)", re.IGNORECASE)
 _COUNTED = re.compile(r"(?P<name>.+?)\s*(?:[:=]\s*|\s[x*]\s*)(?P<count>\d{1,7})", re.IGNORECASE)
@@ -73,7 +73,7 @@ def parse_name(text: str) -> Named:
     """
     given = " ".join(text[: _LONGEST + 1].split())
     if not given or len(text) > _LONGEST:
-        raise NotFound(f"accelerator {text[:_LONGEST]!r}", "a name such as tpu-v6e, v5p-8 or h100-sxm", "name one accelerator")
+        raise NotFound(f"accelerator {text[:60]!r}", "a name such as tpu-v6e, v5p-8 or h100-sxm", "name one accelerator")
     echoed = _ECHO.fullmatch(given)
     if echoed is not None:
         return _counted(echoed["name"], int(echoed["count"]))

@@ -1,8 +1,17 @@
 """Pools that a document names: the price of one chip becomes the price of the pool."""
 
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+
+import pytest
+
 import intake
-from core.device import Device
-from services.pools import pools_for
+from core.device import Device, Pool
+from core.errors import BadInput
+from core.workload import Workload
+from services.pools import echoes, obtainable, pools_for, with_names_said
+from services.price_lists import import_prices
 
 CPU = Device("cpu:0", "cpu", "test", "cpu-test", 16 * 2**30, 2)
 
@@ -30,3 +39,81 @@ def test_an_offer_without_a_region_leaves_no_gap() -> None:
     places = [pool.where for pool in pools_for(workload, (CPU,), "all")]
     assert places
     assert not [place for place in places if " ," in place or place.startswith(",")]
+
+
+def understood(**keys: object) -> Workload:
+    document: Mapping[str, object] = {"task": "train", "batch": 8, "model": {"preset": "mlp"}, **keys}
+    return intake.read_document(document)
+
+
+@pytest.mark.parametrize(
+    ("asked", "pools"),
+    [
+        ("v5p-8", [("tpu-v5p", 4, 1)]), ("tpu-v6e=16, A100-80GB:8", [("tpu-v6e", 16, 4), ("a100-80", 8, 1)]),
+        ("h100-sxm", [("h100-sxm", 1, 1)]), ("tpu-v6e=512", [("tpu-v6e", 512, 128)]), ("h100-sxm=16", [("h100-sxm", 16, 2)]),
+        ("cpu:0,v6e-8", [("cpu:0", 1, 1), ("tpu-v6e", 8, 1)]),
+    ],
+)  # fmt: skip
+def test_pools_are_asked_for_by_any_name_and_counted_in_chips(asked: str, pools: list[tuple[str, int, int]]) -> None:
+    found = pools_for(understood(), (CPU,), asked)
+    assert [(pool.accelerator, pool.count, pool.hosts) for pool in found] == pools
+
+
+def test_what_names_were_understood_as_becomes_an_assumption() -> None:
+    assert echoes("v5p-8,tpu-v6e=16,h100-sxm=5") == (
+        "v5p-8 = 4 chips, 2x2x1, one host",
+        "no cloud machine has 5 x h100-sxm (machines have 1, 2, 4, 8); rented, it would be 4 or 8",
+    )
+    assert echoes("all") == echoes("attached") == ()
+    said = with_names_said(understood(), "v5p-8").assumptions
+    assert said == (*understood().assumptions, "v5p-8 = 4 chips, 2x2x1, one host")
+
+
+@pytest.mark.parametrize(
+    ("asked", "part"),
+    [("H100=8", "say which one is meant"), ("tpu-v6e=x", "tpu-v6e=x"), (",", "names and counts"), ("cpu:0=0", "cpu:0=0"),
+     ("gpu:7", "an attached device: cpu:0"), ("tpu-v6=4", "did you mean 'tpu-v6e'?")],
+)  # fmt: skip
+def test_a_pool_that_cannot_be_understood_is_one_line(asked: str, part: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        pools_for(understood(), (CPU,), asked)
+    assert part in str(caught.value)
+
+
+def test_a_count_that_no_slice_has_is_left_out_and_told() -> None:
+    good, out = obtainable(pools_for(understood(), (CPU,), "tpu-v6e=12,tpu-v6e=16,h100-sxm=5,tpu-8i=3"))
+    assert [(pool.accelerator, pool.count) for pool in good] == [("tpu-v6e", 16), ("h100-sxm", 5), ("tpu-8i", 3)]
+    (told,) = out
+    assert (told.accelerator, told.flag) == ("12 x tpu-v6e", "topology")
+    assert told.reason.endswith("the nearest counts are 8 and 16")
+
+
+def test_an_attached_pool_is_never_left_out_for_its_count() -> None:
+    pool = Pool("tpu:0", 3, "tpu", None, "attached", attached=True)
+    assert obtainable((pool,)) == ((pool,), ())
+
+
+def test_every_pool_out_of_the_catalog_can_be_had() -> None:
+    pools = [pool for pool in pools_for(understood(), (CPU,), "all") if not pool.attached]
+    assert obtainable(pools)[1] == ()
+    assert [(pool.count, pool.hosts) for pool in pools if pool.accelerator == "tpu-v4"] == [(4, 1)]
+
+
+def test_a_price_past_its_time_is_marked_where_it_is_shown() -> None:
+    (fresh,) = pools_for(understood(), (CPU,), "h100-pcie=1", date(2026, 11, 20))
+    assert fresh.where == "RunPod global, on-demand"
+    (old,) = pools_for(understood(), (CPU,), "h100-pcie=1", date(2027, 6, 1))
+    assert old.where == "RunPod global, on-demand, price from 2026-11-09, 204 days old, past its 90"
+
+
+def test_a_list_of_the_user_prices_the_pools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TANDEM_HOME", str(tmp_path))
+    import_prices(b"accelerator,cloud,region,usd_per_chip_h\nh100-sxm,Acme,oslo,7.5\n", "mine.csv")
+    (pool,) = pools_for(understood(), (CPU,), "h100-sxm=4")
+    assert (pool.price_usd_per_h, pool.where) == (30.0, "Acme oslo, on-demand, your price list")
+
+
+def test_the_price_of_a_pool_scales_with_its_chips() -> None:
+    one, many = (pools_for(understood(), (CPU,), f"tpu-v6e={count}")[0].price_usd_per_h for count in (1, 64))
+    assert one is not None
+    assert many == pytest.approx(64 * one)
