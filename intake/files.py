@@ -1,10 +1,12 @@
 """Model files: which reader one is for, and the picture that comes of it; read in the sandbox, never by a framework's loader."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from json import dumps
 from pathlib import Path
 from pkgutil import iter_modules
@@ -14,14 +16,20 @@ import intake.readers
 from core.errors import BadInput
 from core.graph import Graph, Parameters
 from core.graph_json import graph_from_json
+from core.ops import COMPUTE_DTYPES
 from core.picture import Picture
 from intake.picture import picture_of
 from intake.sandbox import Sandbox, SandboxLevel, level, require
 
 HEAD_BYTES = 4096
 CONFIG_READER = "hugging_face_config"
+CONFIG_CHECK = "hugging_face_values"
+"""What refuses a configuration before the libraries of its reader are loaded."""
+_KNOWN_TYPES = ("models/auto/auto_mappings.py", "models/auto/configuration_auto.py")
+"""Where transformers writes down the names of its models."""
 USUAL: dict[str, str | int] = {"dtype": "bf16"}
 """What readers are asked for where nobody says: what a model keeps in fp32 besides shows only in a narrower dtype."""
+_QUOTED = re.compile(r"[\"']([A-Za-z0-9][\w.-]{0,80})[\"']")
 _KEY_FILES = ("saved_model.pb", "config.json", "model.safetensors.index.json")
 """Files by which a folder is known as a model; the first that is there counts."""
 
@@ -96,6 +104,9 @@ def read_model_file(
     Raises:
         BadInput: no format that is read, or refused; one line.
     """
+    dtype = (options or {}).get("dtype")
+    if dtype is not None and dtype not in COMPUTE_DTYPES:
+        raise BadInput(f"dtype {dtype!r:.40}", f"one of {', '.join(COMPUTE_DTYPES)}", "choose one of them")
     require_sandbox(weak_sandbox)
     name = name or (source.name if isinstance(source, Path) else "the file")
     source, name, reader = _chosen(source, name)
@@ -112,8 +123,23 @@ def read_config_values(values: Mapping[str, object], options: Mapping[str, str |
     return read_model_file(text, "config.json", options=options, weak_sandbox=weak_sandbox).picture
 
 
+@cache
+def known_types() -> tuple[str, ...]:
+    """Return texts of which every model_type of the installed transformers is one; none where it is not found.
+
+    Importing it would take seconds, so its list is looked up as text: whatever it puts in quotes there.
+    """
+    found = find_spec("transformers")
+    folder = Path(found.origin).parent if found is not None and found.origin else None
+    files = [folder / name for name in _KNOWN_TYPES if (folder / name).is_file()] if folder is not None else []
+    return tuple(sorted({text for file in files for text in _QUOTED.findall(file.read_text(encoding="utf-8"))}))
+
+
 def _read(reader: str, source: Path | bytes, name: str, options: dict[str, str | int]) -> ModelFile:
     title = str(readers()[reader].TITLE)
+    if reader == CONFIG_READER:
+        with Sandbox(CONFIG_CHECK) as sandbox:
+            sandbox.read(source, {**USUAL, **options, "known": [*known_types()]}, name)
     inference: Graph | Parameters | None = None
     with Sandbox(reader, preload=reader == CONFIG_READER) as sandbox:
         found = graph_from_json(sandbox.read(source, USUAL | options, name))

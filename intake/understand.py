@@ -168,6 +168,7 @@ def _from_preset(name: str, task: str) -> Understood:
 def _understood(document: Mapping[str, object], folder: Path | None, weak_sandbox: bool) -> Understood:
     kept: dict[str, object] = {key: value for key, value in document.items() if value is not None}
     if isinstance(kept.get("model"), Mapping):
+        _refuse_early(kept)
         asked = {key: kept[key] for key in ("dtype", "batch", "length") if isinstance(kept.get(key), str | int)}
         options = ReadOptions(cast("Mapping[str, str | int]", asked), weak_sandbox)
         kept["model"] = self_contained(cast("Mapping[str, object]", kept["model"]), folder, options)
@@ -175,6 +176,17 @@ def _understood(document: Mapping[str, object], folder: Path | None, weak_sandbo
         kept["existing"] = with_code(cast("Mapping[str, object]", kept["existing"]), folder, weak_sandbox)
     workload = read_document(kept)
     return Understood(workload, json.dumps(kept, sort_keys=True, separators=(",", ":"), allow_nan=False))
+
+
+def _refuse_early(document: Mapping[str, object]) -> None:
+    """Refuse what is wrong beside the model before the model is read, which may take a while."""
+    top = Section("", document, KEYS)
+    task = top.choice("task", TASKS) or "train"
+    _arithmetic(top, task, {}, [])
+    for key, most in (("batch", MOST_BATCH), ("length", MOST_LENGTH), ("image", MOST_IMAGE)):
+        top.whole(key, 1, most)
+    top.choice("objective", OBJECTIVES)
+    read_total(top)
 
 
 def _asked(tasks: Mapping[str, Mapping[str, Size]], task: str) -> Mapping[str, Size]:

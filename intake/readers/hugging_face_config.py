@@ -18,7 +18,7 @@ from intake.readers.hugging_face_facts import cache_per_token, facts_of
 from intake.readers.hugging_face_inputs import Inputs
 from intake.readers.hugging_face_model import model_of
 from intake.readers.hugging_face_scan import fused_scans
-from intake.readers.plain_json import read_json
+from intake.readers.hugging_face_values import asked_dtype, asked_phase, values_of
 from intake.readers.torch_fit import FAILURES, Point
 from intake.readers.torch_follow import follow
 from intake.readers.torch_functions import NAMES
@@ -30,9 +30,7 @@ from intake.source import Source
 TITLE = "Hugging Face config.json"
 SUFFIXES = (".json",)
 NEEDS = ("torch", "transformers")
-MOST_BYTES = 4_000_000
 MOST_BATCH, MOST_LENGTH = 2**20, 2**24
-_DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "fp64": "float64", "tf32": "float32"}
 
 
 def fits(name: str, head: bytes) -> bool:
@@ -62,26 +60,14 @@ def read(source: Source, options: Mapping[str, object]) -> dict[str, object]:
     Raises:
         BadInput: transformers does not contain it, or it cannot be traced over shapes.
     """
-    with source.open() as file:
-        text = file.read(MOST_BYTES + 1)
-    if len(text) > MOST_BYTES:
-        raise BadInput(
-            f"a config.json of over {MOST_BYTES} bytes", "a configuration alone", "give the file that belongs to the model"
-        )
-    values = read_json(text, f"the file {source.name[:60]!r}", "give a Hugging Face config.json")
-    return graph_to_json(graph_of(values, options))
+    return graph_to_json(graph_of(values_of(source), options))
 
 
 def graph_of(values: object, options: Mapping[str, object]) -> Graph:
     """Return the graph of the mapping that a configuration holds; arguments and errors as in `read`."""
-    phase = options.get("phase", "train")
-    if phase not in ("train", "infer", "decode"):
-        raise BadInput(f"phase {phase!r:.40}", "train, infer or decode", "choose one of them")
-    dtype = options.get("dtype")
-    if dtype is not None and dtype not in _DTYPES:
-        raise BadInput(f"dtype {dtype!r:.40}", ", ".join(_DTYPES), "choose one of them")
-    module, notes = model_of(values, _DTYPES.get(str(dtype)) if dtype else None)
-    return traced_graph(module, notes, str(phase), options)
+    phase = asked_phase(options)
+    module, notes = model_of(values, asked_dtype(options))
+    return traced_graph(module, notes, phase, options)
 
 
 def traced_graph(module: Any, notes: list[str], phase: str, options: Mapping[str, object]) -> Graph:

@@ -8,22 +8,13 @@ quantisation of the checkpoint) is left out and listed.
 # torch has no types here: it is imported inside functions, and its objects are Any.
 
 import copy
-import difflib
 import re
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from core.errors import BadInput
+from intake.readers.hugging_face_values import checked_config, unknown_type
 
-MOST_LAYERS, MOST_ITEMS, MOST_DEPTH, MOST_NUMBER = 2_000, 20_000, 12, 10**9
-_LEFT_OUT = {
-    "auto_map": "code of its own (auto_map) is not run: transformers' own class is taken",
-    "trust_remote_code": "", "custom_pipelines": "code of its own (custom_pipelines) is not run", "_name_or_path": "",
-    "quantization_config": "quantisation of the checkpoint is not counted: weights have the dtype of the computation",
-    "_attn_implementation": "", "attn_implementation": "", "_attn_implementation_internal": "", "experts_implementation": "",
-    "_experts_implementation": "", "_experts_implementation_internal": "", "compression_config": "", "transformers_version": "",
-    "use_pretrained_backbone": "", "backbone_kwargs": "",
-}  # fmt: skip
 _HEADS = (
     "FOR_SPEECH_SEQ_2_SEQ", "FOR_SEQ_TO_SEQ_CAUSAL_LM", "FOR_IMAGE_TEXT_TO_TEXT", "FOR_MASKED_LM", "FOR_CAUSAL_LM", "FOR_CTC",
     "FOR_ZERO_SHOT_IMAGE_CLASSIFICATION", "FOR_OBJECT_DETECTION", "FOR_IMAGE_CLASSIFICATION", "FOR_AUDIO_CLASSIFICATION",
@@ -31,56 +22,6 @@ _HEADS = (
     "FOR_MULTIMODAL_LM", "FOR_PRETRAINING", "FOR_SEQUENCE_CLASSIFICATION", "",
 )  # fmt: skip
 """Kinds of heads in the order in which one is chosen for a config that names no class."""
-_COUNTS = re.compile(r"(layers?|depths?|blocks|stages|n_layer)$")
-
-
-def checked_config(values: object) -> tuple[dict[str, Any], list[str]]:
-    """Return the keys of a configuration that transformers may see, and notes on those that it may not.
-
-    Args:
-        values: what the JSON file holds.
-
-    Raises:
-        BadInput: no mapping, no `model_type`, or sizes that no model has.
-    """
-    if not isinstance(values, Mapping):
-        raise _fault(f"a JSON {type(values).__name__}")
-    kept = {str(key): value for key, value in cast("Mapping[object, object]", values).items()}
-    if not isinstance(kept.get("model_type"), str):
-        raise _fault(f"a config whose model_type is {kept.get('model_type')!r:.60}")
-    _bounded(kept, "", 0)
-    notes = [note for key, note in _LEFT_OUT.items() if note and kept.get(key)]
-    return cast("dict[str, Any]", _without(kept)), notes
-
-
-def _fault(got: str) -> BadInput:
-    return BadInput(got, "a Hugging Face config.json with its model_type", "give the whole file that belongs to the model")
-
-
-def _without(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {key: _without(one) for key, one in cast("Mapping[str, object]", value).items() if key not in _LEFT_OUT}
-    return value
-
-
-def _bounded(value: object, key: str, depth: int) -> None:
-    if depth > MOST_DEPTH:
-        raise _fault(f"a config that nests deeper than {MOST_DEPTH}")
-    if isinstance(value, Mapping | list):
-        inner = cast(
-            "list[tuple[object, object]]", list(value.items()) if isinstance(value, Mapping) else [(key, v) for v in value]
-        )
-        if len(inner) > MOST_ITEMS:
-            raise _fault(f"{key[:40]!r} of {len(inner)} entries")
-        for name, one in inner:
-            _bounded(one, str(name), depth + 1)
-    elif isinstance(value, int) and not isinstance(value, bool):
-        most = MOST_LAYERS if _COUNTS.search(key) else 10**6 if key == "num_labels" or "expert" in key else MOST_NUMBER
-        free = any(part in key for part in ("token", "seed", "max", "length"))
-        if abs(value) > (2**62 if free else most):
-            raise BadInput(f"{key[:40]} {value:.3g}", f"at most {most}", "check the sizes in config.json")
-    elif isinstance(value, str) and len(value) > 100_000:
-        raise _fault(f"{key[:40]!r} of {len(value)} characters")
 
 
 def model_of(values: object, dtype: str | None) -> tuple[Any, list[str]]:
@@ -164,11 +105,7 @@ def _config_class(kind: str) -> Any:
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_MAPPING_NAMES  # pyright: ignore[reportPrivateImportUsage]
 
     if kind not in CONFIG_MAPPING_NAMES:
-        near = difflib.get_close_matches(kind, list(CONFIG_MAPPING_NAMES), 4, 0.5)
-        known = f"one that transformers contains{', such as ' + ', '.join(near) if near else ''}"
-        raise BadInput(
-            f"model_type {kind[:60]!r}", known, "export the model with torch.export or to ONNX, or run ./tandem capture"
-        )
+        raise unknown_type(kind, list(CONFIG_MAPPING_NAMES))
     return CONFIG_MAPPING[kind]
 
 

@@ -16,8 +16,10 @@ from core.ops import Op
 from core.picture import greatest
 from core.symbols import value_of
 from intake.files import (
+    CONFIG_CHECK,
     CONFIG_READER,
     bytes_look_like_model,
+    known_types,
     looks_like_model,
     read_config_values,
     read_model_file,
@@ -28,6 +30,7 @@ from intake.files import (
 )
 from intake.sandbox import SandboxLevel
 from intake.source import PathSource
+from intake.understand import read_file
 from tests.unit.intake.picture.sketch import Sketch
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "models"
@@ -157,7 +160,7 @@ def test_weights_whose_names_fit_nothing_are_refused_with_what_would_do():
 class Near:
     """Stands for the sandbox: the reader runs here, and what a library would trace of a configuration is a graph by hand."""
 
-    def __init__(self, reader: str, *, preload: bool) -> None:
+    def __init__(self, reader: str, *, preload: bool = False) -> None:
         self.reader, self.preload = reader, preload
 
     def __enter__(self) -> Self:
@@ -168,6 +171,8 @@ class Near:
 
     def read(self, source: Path | bytes, options: Mapping[str, object], name: str) -> object:
         """Return what the reader makes of it."""
+        if self.reader == CONFIG_CHECK:
+            return {}
         if self.reader != CONFIG_READER:
             assert isinstance(source, Path)
             return readers()[self.reader].read(PathSource(source), {})
@@ -204,3 +209,42 @@ def test_the_forward_pass_of_a_configuration_is_that_of_inference(monkeypatch):
 def test_every_reader_has_a_title_and_suffixes_with_a_dot():
     assert len(titles()) == len(readers()) >= 11
     assert all(suffix.startswith(".") for suffix in suffixes())
+
+
+class Shut:
+    """Stands for the sandbox: nothing may be read in it but what needs no library."""
+
+    def __init__(self, reader: str, *, preload: bool = False) -> None:
+        raise AssertionError(f"{reader} was started")
+
+
+@enough
+@pytest.mark.parametrize(("data", "words"), [
+    (b'{"model_type": "llama",', "no JSON"), (b'{"model_type": "lama-9"}', "such as "),
+    (b'{"model_type": "llama", "hidden_size": -1}', "whole number from 1"),
+])
+def test_a_configuration_that_nobody_could_trace_is_refused_before_libraries_are_loaded(monkeypatch, data, words):
+    real = intake.files.Sandbox
+    monkeypatch.setattr(intake.files, "Sandbox", lambda reader, **_: real(reader) if reader == CONFIG_CHECK else Shut(reader))
+    with pytest.raises(BadInput, match=words):
+        read_model_file(data, "config.json")
+
+
+def test_a_dtype_that_there_is_not_is_refused_before_anything_is_read(monkeypatch):
+    monkeypatch.setattr(intake.files, "Sandbox", Shut)
+    with pytest.raises(BadInput, match="got dtype 'int3'; expected one of fp64, fp32"):
+        read_model_file(CONFIG, "config.json", options={"dtype": "int3"}, weak_sandbox=True)
+
+
+@pytest.mark.parametrize("line", ["dtype: int3", "task: dream", "batch: 0", "length: many", "total: {epochs: 3}", "colour: red",
+                                  "dtype: fp4", "optimizer: adamv", "objective: beauty"])  # fmt: skip
+def test_a_document_with_another_fault_is_refused_before_its_model_is_read(monkeypatch, tmp_path, line):
+    monkeypatch.setattr(intake.files, "Sandbox", Shut)
+    (tmp_path / "config.json").write_bytes(CONFIG.replace(b"llama", b"qwen3"))
+    (tmp_path / "job.yaml").write_text("model: {config: config.json}\n" + line + "\n")
+    with pytest.raises(BadInput):
+        read_file(tmp_path / "job.yaml", weak_sandbox=True)
+
+
+def test_the_installed_transformers_is_asked_for_its_models_without_importing_it():
+    assert {"llama", "bert", "gpt-sw3", "deepseek_v3", "vit"} <= {*known_types()}
