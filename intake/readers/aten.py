@@ -94,6 +94,11 @@ ELEMENTWISE: dict[str, int] = {name: cost for cost, names in _COSTS for name in 
 """FLOPs of one element: 1 for arithmetic and comparisons, 4 to 8 where a function is evaluated."""
 
 
+def is_operator(name: str) -> bool:
+    """Whether a name is that of one of torch's operations."""
+    return any(name in table for table in (VIEWS, COPIES, FILLS, RANDOM, ELEMENTWISE, PRODUCTS, ROWS))
+
+
 def works_of(call: Call) -> tuple[Work, ...]:
     """Return what a call is, one or several kinds.
 

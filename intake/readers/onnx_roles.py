@@ -4,16 +4,16 @@ import re
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from intake.readers.aten import is_operator
+from intake.readers.buffer_names import is_buffer_name
 from intake.readers.draft import Value
 from intake.readers.onnx_file import OnnxGraph, OnnxNode, Stored
 
-_TABLES = re.compile(
-    r"(inv_freq|final_logits_bias|running_mean|running_var|num_batches_tracked|masked_bias|causal_mask|position_ids|token_type_ids|cos_cached|"
-    r"sin_cached|(^|[._])(mask|cos|sin|anchors|grid))$"
-)
 _MADE = re.compile(
     r"^(onnx::|val_|_val|const|scalar_tensor|/|\d+$|_to_copy|arange|new_shape|shape|zero|one|ortshared)", re.IGNORECASE
 )
+_NUMBERED = re.compile(r"_\d+$")
+"""What torch's exporter hangs on the name of an operation: `unsqueeze_14` is a result that it computed, not a parameter."""
 _LAYOUT = ("Transpose", "Identity", "Cast", "Reshape", "Unsqueeze", "Squeeze", "DequantizeLinear", "QuantizeLinear")
 _WEIGHTS: dict[str, tuple[int, ...]] = {
     "MatMul": (0, 1), "Gemm": (1, 2), "Conv": (1, 2), "ConvTranspose": (1, 2), "DeformConv": (1, 3), "LSTM": (1, 2, 3, 7),
@@ -76,9 +76,9 @@ def role_of(stored: Stored, kind: str, uses: set[tuple[str, int]]) -> str:
         narrow = ("DequantizeLinear", 0) in uses and bool(stored.shape)
         table = ("Gather", 0) in uses and len(stored.shape) == 2 and stored.dtype in {"int8", "uint8", "int4", "uint4"}
         return "parameter" if total > 1 and (weight or narrow or table) else "constant"
-    if _TABLES.search(stored.name) or (uses and all(place in _SCALES.get(op, ()) for op, place in uses)):
+    if is_buffer_name(stored.name) or (uses and all(place in _SCALES.get(op, ()) for op, place in uses)):
         return "constant"
-    if _MADE.search(stored.name):
+    if _MADE.search(stored.name) or is_operator(_NUMBERED.sub("", stored.name)):
         table = ("Gather", 0) in uses and len(stored.shape) == 2
         return "parameter" if total > 1 and (weight or table) else "constant"
     return "parameter" if total > 1 or "." in stored.name else "constant"

@@ -12,6 +12,7 @@ from math import prod
 from core.errors import BadInput
 from core.graph import Parameters, Tensor
 from core.graph_json import graph_to_json
+from intake.readers.buffer_names import is_buffer_name
 from intake.readers.guess import guessed
 from intake.readers.plain_json import is_list, is_mapping, mapping, read_json, sequence
 from intake.source import Source
@@ -187,7 +188,7 @@ def _tensor(name: str, entry: object, at: int, spans: list[tuple[int, int]]) -> 
         raise BadInput(f"tensor {name:.60} of shape {list(extents)!r:.80} and {kind} in {offsets[1] - offsets[0]} bytes",
                        f"{total * bits / 8:.0f} bytes", _REMEDY)  # fmt: skip
     spans.append((offsets[0], offsets[1]))
-    role = "constant" if dtype in ("bool", "int64") or "running_" in name or name.endswith("num_batches_tracked") else "parameter"
+    role = "constant" if dtype in ("bool", "int64") or is_buffer_name(name) else "parameter"
     return Tensor(name[:MOST_NAME], extents, dtype, role, at)
 
 

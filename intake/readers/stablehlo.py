@@ -14,6 +14,7 @@ from core.errors import BadInput
 from core.graph import Graph
 from core.graph_json import graph_to_json
 from core.symbols import Extent
+from intake.readers.buffer_names import is_buffer_name
 from intake.readers.stablehlo_graph import graph_of
 from intake.readers.stablehlo_module import BYTECODE, parse
 from intake.readers.stablehlo_program import Function, Program, refuse
@@ -136,5 +137,6 @@ def _described(main: Function, meta: Mapping[str, object]) -> Function:
         said: Mapping[str, object] = cast("dict[str, object]", row) if isinstance(row, dict) else {}
         kind = str(said.get("type_", ""))
         names.append(str(said.get("name") or f"{kind} {at}")[:300])
-        roles.append({"parameter": "parameter", "constant": "constant"}.get(kind, "input"))
+        role = {"parameter": "parameter", "constant": "constant"}.get(kind, "input")
+        roles.append("constant" if role == "parameter" and is_buffer_name(names[-1]) else role)
     return replace(main, names=tuple(names), roles=tuple(roles))

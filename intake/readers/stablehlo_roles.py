@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.graph import Node
+from intake.readers.buffer_names import is_counter
 from intake.readers.stablehlo_build import Builder
 from intake.readers.stablehlo_names import role_of_name
 from intake.readers.stablehlo_program import Function
@@ -29,8 +30,11 @@ def assign_roles(main: Function, arguments: Sequence[int], build: Builder) -> No
     roles = [one or "input" for one in told] if "parameter" in told else _guessed(arguments, told, build)
     for at, role in zip(arguments, roles, strict=True):
         tensor = build.tensors[at]
-        counter = not tensor.shape and not tensor.dtype.startswith(_FRACTIONS)
-        build.tensors[at] = replace(tensor, role="input" if role == "parameter" and counter else role)
+        if role == "parameter" and not tensor.shape and not tensor.dtype.startswith(_FRACTIONS):
+            role = "input"  # noqa: PLW2901 - a counter that goes along with the parameters
+        elif role == "parameter" and is_counter(tensor.dtype):
+            role = "constant"  # noqa: PLW2901 - a table
+        build.tensors[at] = replace(tensor, role=role)
 
 
 def _guessed(arguments: Sequence[int], told: Sequence[str], build: Builder) -> list[str]:

@@ -77,6 +77,16 @@ def test_buffers_are_constants_and_tied_weights_one_tensor() -> None:
     assert [one.role for one in moving] == ["constant", "constant"]
 
 
+def test_what_an_exporter_computed_beforehand_is_no_parameter_and_a_weight_that_it_turned_round_is() -> None:
+    body = graph(
+        [node("MatMul", ["x", "val_7"], ["y"]), node("Mul", ["y", "unsqueeze_14"], ["z"]), node("Add", ["z", "scale"], ["w"])],
+        [value("x", (2, 4))], [value("w", (2, 8))],
+        [tensor("val_7", (4, 8)), tensor("unsqueeze_14", (2, 8)), tensor("scale", (8,))],
+    )  # fmt: skip
+    roles = {one.name: one.role for one in read(body).tensors}
+    assert (roles["val_7"], roles["unsqueeze_14"], roles["scale"]) == ("parameter", "constant", "parameter")
+
+
 def test_external_data_are_counted_and_not_opened() -> None:
     found = read_sample("dense")
     assert any("were not opened" in note for note in found.notes)

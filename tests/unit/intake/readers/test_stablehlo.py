@@ -1,5 +1,6 @@
 """StableHLO: what is read of text, bytecode and exports, against counts by hand (`tests/samples/models/make_stablehlo.py`)."""
 
+import json
 import re
 from pathlib import Path
 
@@ -247,6 +248,20 @@ def test_torch_xla_says_which_arguments_are_weights():
     found = graph_from_json(stablehlo.read(folder, {}))
     assert isinstance(found, Graph)
     assert [(one.name, one.role) for one in found.tensors[:2]] == [("fc.weight", "parameter"), ("input_arg 1", "input")]
+
+
+def test_tables_and_counters_that_torch_xla_calls_parameters_are_not_trained():
+    module = (
+        b"module { func.func @main(%a: tensor<4x8xf32>, %b: tensor<8xf32>, %c: tensor<1x16xi64>, %d: tensor<i64>,"
+        b" %e: tensor<2x8xf32>) -> tensor<2x4xf32> { %0 = stablehlo.dot_general %e, %a, contracting_dims = [1] x [1]"
+        b" : (tensor<2x8xf32>, tensor<4x8xf32>) -> tensor<2x4xf32> return %0 : tensor<2x4xf32> } }"
+    )
+    names = ("fc.weight", "rotary_emb.inv_freq", "embeddings.ids", "norm.num_batches_tracked")
+    rows = [{"type_": "parameter", "name": name} for name in names] + [{"type_": "input_arg", "position": 0, "name": ""}]
+    meta = json.dumps({"input_locations": rows}).encode()
+    found = graph_from_json(stablehlo.read(BytesSource("model", {"functions/f.mlir": module, "functions/f.meta": meta}), {}))
+    assert isinstance(found, Graph)
+    assert [one.role for one in found.tensors[:5]] == ["parameter", "constant", "constant", "constant", "input"]
 
 
 @pytest.mark.parametrize(
