@@ -53,7 +53,10 @@ class Graph:
         cache_bytes: keys and values that one decode step reads.
         table_bytes: of all embedding tables.
         table_most_bytes: of the largest one.
-        lookups: rows that are looked up, gathered or scattered in a forward pass.
+        context: positions that a decode step looks back at, at most.
+        lookups: rows that embedding tables look up in a forward pass.
+        scattered: (kind, rows, width) of gathers and scatters of the forward pass that are no embedding.
+        volumes: whether a convolution has three spatial axes, folded into two as readers of models do.
         unit_axes: kinds of operations whose last axis has length 1.
         operations: forward operations of a step, repeats counted.
         serial_steps: dependent steps of recurrent layers, one after the other.
@@ -73,7 +76,10 @@ class Graph:
     cache_bytes: float
     table_bytes: float
     table_most_bytes: float
+    context: int
     lookups: int
+    scattered: tuple[tuple[str, int, int], ...]
+    volumes: bool
     unit_axes: tuple[str, ...]
     operations: int
     serial_steps: int
@@ -109,7 +115,10 @@ def graph_of(workload: Workload) -> Graph:
         decode_rows=max((op.dims[0] for op, _ in decoding), default=0),
         cache_bytes=_cache_bytes(workload, decoding),
         table_bytes=float(sum(tables)), table_most_bytes=float(max(tables, default=0.0)),
-        lookups=sum(times * op.count * op.dims[0] for op, times in forward if op.kind in ("gather", "scatter", "embedding")),
+        context=max((op.dims[4] for op, _ in decoding), default=0),
+        lookups=sum(times * op.count * op.dims[0] for op, times in forward if op.kind == "embedding"),
+        scattered=tuple((op.kind, op.dims[0], op.dims[1]) for op, _ in forward if op.kind in ("gather", "scatter")),
+        volumes=any(op.kind == "conv" and _is_volume(op) for op, _ in forward),
         unit_axes=tuple(sorted({op.kind for op, _ in forward if _ends_in_one(op)})),
         operations=sum(times * op.count for op, times in forward),
         serial_steps=sum(times * op.count * op.dims[0] for op, times in forward if op.kind == "rnn"),
@@ -137,6 +146,11 @@ def _tables(workload: Workload) -> list[float]:
 
 def _decodes(op: Op) -> bool:
     return op.dims[3] == 1 and op.dims[4] > 1
+
+
+def _is_volume(op: Op) -> bool:
+    """Whether a convolution is one of cubes: depth and height folded, so that its kernel is as high as its width squared."""
+    return op.dims[8] > 1 and op.dims[7] == op.dims[8] ** 2
 
 
 def _ends_in_one(op: Op) -> bool:

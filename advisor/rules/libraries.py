@@ -1,8 +1,8 @@
 """Rules about libraries and kernels that existing code cannot do without."""
 
-from advisor.rules import Finding, rule
+from advisor.rules import Finding, job_rule, rule
 from advisor.rules.ages import PACKAGES, PLATFORM, TPU_ONLY, facts
-from advisor.rules.case import Case, canonical
+from advisor.rules.case import Case, Code, canonical
 
 WHEN_TPU = 'cloud.google.com/tpu/docs/intro-to-tpu, "When to use TPUs" (2026)'
 METADATA = "PyPI metadata and pip resolver, 2026-11-30"
@@ -11,6 +11,8 @@ CUDA_ONLY = (
     "transformer-engine",
     "tensorrt", "hugectr", "apex", "xformers", "torch-scatter", "torch-sparse", "spconv", "minkowskiengine",
 )
+BEFORE_AMPERE = ("t4", "v100", "p100")
+FROM_HOPPER = ("h100", "h200", "gh200", "b200", "gb200", "b300", "gb300")
 CUDA_KERNELS = ("cuda", "cuda-c++", "c++", "triton", "cutlass", "cute")
 NON_SYMMETRIC = ("eig", "eigvals", "schur", "nonsymmetric-eig", "linalg-eig", "linalg-eigvals", "linalg-schur")
 
@@ -124,3 +126,37 @@ def jetstream_is_archived(case: Case) -> Finding | None:
     if not found:
         return None
     return Finding("exclude", f"{_names(found)} is archived or in maintenance: serve with vLLM for TPU")
+
+
+@rule("R210", facts(
+    "custom_kernel_generation", "exclude", "compute capability 8.0; 8.9 for fp8 of Transformer Engine",
+    "README of Dao-AILab/flash-attention; "
+    "NVIDIA Transformer Engine, prerequisites", PACKAGES, kinds=("gpu",),
+))
+def kernels_need_a_generation(case: Case) -> Finding | None:
+    """Kernels of a library start at a generation of GPUs: flash-attn 2 at Ampere, flash-attn 3 at Hopper."""
+    family = case.key.split("-", maxsplit=1)[0]
+    early = case.needs("flash-attn", "flash-attention", "transformer-engine") if family in BEFORE_AMPERE else ()
+    hopper = case.needs("flash-attn-3", "flash-attention-3") if case.vendor == "nvidia" and family not in FROM_HOPPER else ()
+    if not (early or hopper) or (early and case.at_least("flash-attn", "2.0") is False):
+        return None
+    return Finding(
+        "exclude",
+        f"{_names((*early, *hopper))} has no kernels for {case.chip_name}: use another attention, or a newer GPU",
+    )
+
+
+@job_rule("R208", facts(
+    "export_portability", "suggest", "64 chips wrote what 2 could not read", "google/orbax issues 648, 986", PACKAGES,
+))
+def checkpoints_remember_their_sharding(code: Code) -> Finding | None:
+    """A sharded checkpoint remembers how many chips wrote it."""
+    found = code.needs("orbax", "orbax-checkpoint", "tensorstore", "torch-dcp")
+    counts = sorted({count for _, count in code.asked})
+    if not found or len(counts) < 2 or len({key for key, _ in code.asked}) > 1:
+        return None
+    return Finding(
+        "suggest",
+        f"{_names(found)} keeps the sharding with the data: restore {counts[-1]} chips' checkpoint on {counts[0]} with the "
+        "target's sharding given, and try it before the slice is gone",
+    )

@@ -79,7 +79,8 @@ def one_gpu_has_many_prices(case: Case) -> Finding | None:
     """The same GPU costs several times as much in one cloud as in another."""
     if not _saves(case.code) or case.attached or len(case.workload.where.clouds) == 1 or case.workload.where.own_only:
         return None
-    spread = _spread(case.key)
+    priced = any(pool.accelerator == case.key and pool.price_usd_per_h is not None for pool in case.workload.pools)
+    spread = None if priced else _spread(case.key)
     if spread is None or spread[1][0] < 2 * spread[0][0]:
         return None
     (low, where), (high, elsewhere) = spread
@@ -174,7 +175,7 @@ def cloud_tpu_api_is_frozen(case: Case) -> Finding | None:
 ))
 def peaks_for_a_dollar(code: Code) -> Finding | None:
     """What a dollar buys of peak arithmetic differs by factors between chips."""
-    if code.workload.objective != "cost" or not code.workload.trains:
+    if code.workload.objective != "cost" or not code.workload.trains or code.asked:
         return None
     best = _bargains(code.workload.where)
     if len(best) < 3:

@@ -3,6 +3,7 @@
 from advisor.rules import Finding, rule
 from advisor.rules.ages import PACKAGES, PLATFORM, PRACTICE, SILICON, TPU_ONLY, facts
 from advisor.rules.case import Case
+from catalog.slices import slice_of
 
 BOOK = "jax-ml.github.io/scaling-book (2025-02 snapshot)"
 TABLE = "accelerator table"
@@ -29,7 +30,7 @@ def _transforms(case: Case) -> bool:
 
 
 @rule("R074", facts(
-    "per_chip_memory", "warn",
+    "per_chip_memory", "warn suggest",
     "parameters above a tenth of the memory: v5p 9B, v6e 3.4B, v7 20B, H100 8B, H200 14B; computed from the "
     "case", f"{BOOK}; {TABLE}", SILICON, explains=True, kinds=("gpu", "tpu", "other"),
 ))
@@ -40,6 +41,8 @@ def adam_needs_ten_bytes_a_parameter(case: Case) -> Finding | None:
     need = ADAM_BYTES * case.code.parameters
     if need <= case.chip.memory_bytes:
         return None
+    if need <= 0.7 * case.fewest * case.chip.memory_bytes:
+        return Finding("suggest", f"one chip cannot hold Adam for {case.code.parameters / 1e9:.3g}B parameters: shard it (FSDP)")
     return Finding(
         "warn",
         f"Adam holds about {need / 1e9:,.0f} GB for {case.code.parameters / 1e9:.3g}B parameters, a chip has "
@@ -159,8 +162,14 @@ def part_of_an_mi300x_node_is_slow(case: Case) -> Finding | None:
 def pcie_carries_data_parallelism_only(case: Case) -> Finding | None:
     """GPUs joined by PCIe only suit data parallelism, adapters and jobs of one GPU."""
     chip = case.chip
-    if chip is None or case.most < 2 or "pcie" not in (chip.link_name or "").lower():
+    name = "" if chip is None else (chip.link_name or "").lower()
+    if chip is None or case.most < 2 or not ("pcie" in name or "bridge" in name):
         return None
+    if "bridge" in name:
+        return Finding(
+            "warn",
+            f"{chip.name} is joined by bridges of {chip.max_domain_chips} where they are plugged, and by PCIe else: ask for them",
+        )
     rate = "" if chip.link_bytes_per_s is None else f" ({chip.link_bytes_per_s / 1e9:.0f} GB/s)"
     peers = " without peer access" if "no P2P" in (chip.link_name or "") else ""
     return Finding(
@@ -191,7 +200,8 @@ def sharding_stays_in_a_pod(case: Case) -> Finding | None:
 ))
 def small_slices_have_no_rings(case: Case) -> Finding | None:
     """A v5e or v6e slice without an axis of 16 has no wrap-around links."""
-    small = [count for count in case.counts if 8 < count < 128]
+    shapes = ((count, slice_of(case.key, count)) for count in case.counts if count > 8)
+    small = [count for count, shape in shapes if shape is not None and not any(shape.wraps)]
     if case.key not in FLAT_TPUS or not small:
         return None
     return Finding(

@@ -1,8 +1,11 @@
 """Rules about which class of chip a job belongs on by its size and nature, and what feeds it. They suggest, numbers decide."""
 
+import re
+
 from advisor.rules import Finding, job_rule, rule
 from advisor.rules.ages import PLATFORM, PRACTICE, SILICON, TPU_ONLY, facts
 from advisor.rules.case import Case, Code
+from advisor.rules.split_case import side_of
 from core.format import memory
 
 WHEN_TPU = 'cloud.google.com/tpu/docs/intro-to-tpu, "When to use TPUs" (2026)'
@@ -10,8 +13,14 @@ GUIDE = "cloud.google.com/tpu/docs/performance-guide"
 METADATA = "PyPI metadata and pip resolver, 2026-11-30"
 SMALL_STEP_FLOP = 5e9
 """A step that a large chip does in tens of microseconds: calling it takes as long."""
-DECODED = ("jpeg", "jpg", "png", "webp", "image", "images", "video", "mp4", "audio", "mp3", "flac", "augment", "augmentation",
-"crop")
+RAW = frozenset(("resize", "crop", "augment", "augmentation", "raw"))
+"""Work on pixels that are there already: `bytes_per_sample` are those of the result."""
+PICTURES = frozenset(("jpeg", "jpg", "png", "webp", "image", "images", "pictures"))
+DECODED = RAW | PICTURES | frozenset(("video", "mp4", "audio", "mp3", "flac"))
+PICTURE_BYTES = 110e3
+COMPRESSED_BYTES_PER_S, RAW_BYTES_PER_S = 13e6, 18e6
+"""What one processor works off: 120 pictures of 224 pixels a second, 110 kB each as JPEG, 150 kB as pixels."""
+HOST_PROCESSORS = 45
 FOREIGN_STORES = {
     "boto3": "S3", "s3fs": "S3", "s3torchconnector": "S3", "aiobotocore": "S3", "smart-open-s3": "S3", "awscli": "S3",
     "adlfs": "Azure storage", "azure-storage-blob": "Azure storage", "oci": "OCI storage", "ossfs": "OSS",
@@ -59,7 +68,8 @@ def long_matrix_work_suits_tpus(code: Code) -> Finding | None:
 def custom_operations_suit_gpus(code: Code) -> Finding | None:
     """A medium to large model with custom operations suits a GPU."""
     own = code.kernels - {"pallas"}
-    if not own or code.parameters < 1e7:
+    weighed = not code.asked or any(side_of(key, count).kind == "tpu" for key, count in code.asked)
+    if not own or not weighed or code.parameters < 1e7:
         return None
     return Finding(
         "suggest",
@@ -94,11 +104,10 @@ def large_tables_want_their_hardware(case: Case) -> Finding | None:
 ))
 def reading_takes_longer_than_computing(case: Case) -> Finding | None:
     """A job that waits for its data gains nothing from a faster chip."""
-    data, peak = case.workload.data, None if case.chip is None else case.chip.peak("bf16")
-    if not data.bytes_per_sample or not data.source_bytes_per_s or peak is None or not case.code.flop_per_step:
+    data, busy_s = case.workload.data, _busy_s(case)
+    if not data.bytes_per_sample or not data.source_bytes_per_s or busy_s is None:
         return None
     read_s = case.workload.batch * data.bytes_per_sample / data.source_bytes_per_s
-    busy_s = case.code.flop_per_step / (0.4 * peak * case.fewest)
     if read_s <= busy_s:
         return None
     return Finding(
@@ -109,19 +118,57 @@ def reading_takes_longer_than_computing(case: Case) -> Finding | None:
 
 
 @rule("R090", facts(
-    "input_bound", "warn", "host processors only, about 45 for each v6e chip; computed by the cost model where vCPUs are known",
-    f"{GUIDE}; {METADATA}", PLATFORM, explains=True, kinds=TPU_ONLY,
+    "input_bound", "warn",
+    "host processors only, about 45 for each v6e chip; 120 pictures of 224 a second and processor; computed from the "
+    "case", f"{GUIDE}; {METADATA}; pytorch/xla issue 3001", PLATFORM, explains=True, kinds=TPU_ONLY,
 ))
 def tpus_do_not_decode(case: Case) -> Finding | None:
     """Decoding and augmenting on a TPU is left to the processors of its host."""
-    decode = (case.workload.data.decode or "").lower()
-    if not any(word in decode for word in DECODED):
+    told = _decoding(case, HOST_PROCESSORS * case.fewest)
+    if told is None:
         return None
     return Finding(
         "warn",
-        f"{decode} is decoded by the host of a TPU alone: prepare it beforehand (ArrayRecord with Grain, or tf.data); GPU nodes "
-        "with DALI can write the shards",
+        f"{told}: prepare beforehand (ArrayRecord with Grain, or tf.data); GPU nodes with DALI can write the shards",
     )
+
+
+@rule("R206", facts(
+    "input_bound", "warn", "120 pictures of 224 a second and processor; computed from the case",
+    "pytorch/xla issue 3001; tensorflow/tpu issue 156",
+    PRACTICE, explains=True, kinds=("gpu", "other"),
+))
+def few_processors_starve_gpus(case: Case) -> Finding | None:
+    """Few processors cannot decode as fast as a GPU computes."""
+    told = _decoding(case, None)
+    if told is None:
+        return None
+    return Finding("warn", f"{told}: take more processors, decode on the GPU (DALI, nvImageCodec), or prepare beforehand")
+
+
+def _busy_s(case: Case) -> float | None:
+    """Return seconds of a step at 40 % of the 16-bit peak of the smallest pool; None where no peak is known."""
+    chip = case.chip
+    peak = None if chip is None else chip.peak("bf16") or chip.peak("fp16") or chip.peak("fp32")
+    if peak is None or not case.code.flop_per_step:
+        return None
+    return case.code.flop_per_step / (0.4 * peak * case.fewest)
+
+
+def _decoding(case: Case, usual: float | None) -> str | None:
+    """Return in words that the host decodes slower than the chips compute; None when it keeps up or nobody knows."""
+    data, busy_s = case.workload.data, _busy_s(case)
+    decode = (data.decode or "").lower()
+    words = set(re.split(r"[^a-z0-9]+", decode))
+    processors = data.host_vcpus or usual
+    each_bytes = data.bytes_per_sample or (PICTURE_BYTES if words & PICTURES else None)
+    if not words & DECODED or not each_bytes or processors is None or busy_s is None:
+        return None
+    each = RAW_BYTES_PER_S if words & RAW else COMPRESSED_BYTES_PER_S
+    decode_s = case.workload.batch * each_bytes / (each * processors)
+    if decode_s <= busy_s:
+        return None
+    return f"{decode} of a step takes {decode_s:.2g} s of {processors:.0f} processors, computing it {busy_s:.2g} s"
 
 
 @rule("R091", facts(

@@ -17,7 +17,7 @@ WHEN_TPU = 'cloud.google.com/tpu/docs/intro-to-tpu, "When to use TPUs" (2026)'
 STAS = "stas00/ml-engineering (@744d01e, 2026-08-22)"
 MATMUL_GUIDE = "NVIDIA deep learning performance guide, matrix multiplication, by way of ml-engineering training/performance"
 LANES, SUBLANES = 128, 8
-FULL_ENOUGH = 0.9
+FULL_ENOUGH = 0.97
 TILE = (128, 256)
 """Rows and columns of the output that one block of threads computes in large matrix products on NVIDIA and AMD."""
 
@@ -117,14 +117,15 @@ def small_batches_do_not_fill_a_tpu(case: Case) -> Finding | None:
     SILICON, explains=True, kinds=TPU_ONLY,
 ))
 def narrow_heads_waste_wide_units(case: Case) -> Finding | None:
-    """Heads of width 64 fill a quarter of a matrix unit that is 256 wide."""
+    """Heads narrower than the matrix unit leave it half empty: width 64 fills a quarter where it is 256 wide."""
     widths = case.code.graph.head_widths
-    if case.key not in WIDE_TILE_TPUS or not widths or widths[0] > LANES:
+    if not widths or widths[0] >= LANES:
         return None
-    filled = min(1.0, widths[0] / 256)
+    unit = 256 if case.key in WIDE_TILE_TPUS else LANES
+    filled = widths[0] / unit
     return Finding(
         "warn",
-        f"heads of width {widths[0]} fill {filled:.0%} of a matrix unit that is 256 wide: fewer, wider heads do the same "
+        f"heads of width {widths[0]} fill {filled:.0%} of a matrix unit that is {unit} wide: fewer, wider heads do the same "
         "arithmetic faster",
     )
 
@@ -209,7 +210,7 @@ def _waves(one: Product, chips: int, processors: int) -> float:
 ))
 def pallas_blocks_have_a_shape(case: Case) -> Finding | None:
     """The last two axes of a Pallas block are multiples of 8 and 128, or the whole axes of the array."""
-    if not {"pallas", "megablox", "splash-attention"} & case.code.kernels:
+    if not {"pallas", "megablox", "splash-attention"} & (case.code.kernels | case.code.libraries):
         return None
     return Finding(
         "warn",

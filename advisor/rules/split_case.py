@@ -16,6 +16,8 @@ EXACT = ("bit-reproducible", "bit-reproducibility", "bitwise-reproducible", "det
 
 JOINS = ("horovod", "byteps", "hivemind", "diloco", "torchft", "ray-train")
 """Libraries that join machines into one training: with them two kinds of pools are one job and not a choice."""
+CHECKPOINTS = ("orbax", "orbax-checkpoint", "orbax-export", "tensorstore", "safetensors", "tf-estimator", "tensorflow-estimator")
+"""Libraries whose files are meant to be opened elsewhere."""
 JOINED = ("data-parallel", "synchronous-data-parallel", "sync-dp", "hybrid", "mixed-devices")
 
 
@@ -135,3 +137,8 @@ def asked_split(code: Code) -> SplitCase | None:
     joined = bool(code.needs(*JOINS) or code.names(*JOINED)) or code.workload.task == "preprocess"
     exact = bool(code.names(*EXACT)) or None
     return SplitCase(code, (first, second), planned=False, joined=joined, reproducible=exact)
+
+
+def moves_checkpoints(case: SplitCase) -> bool:
+    """Return whether a model is written on one side and read on the other: by the plan, or by what its code saves with."""
+    return case.joined or bool(case.code.needs(*CHECKPOINTS))

@@ -2,7 +2,7 @@
 
 from advisor.rules import Finding, split_rule
 from advisor.rules.ages import PACKAGES, PLATFORM, PRACTICE, SILICON, facts
-from advisor.rules.split_case import SplitCase
+from advisor.rules.split_case import SplitCase, moves_checkpoints
 from core.format import seconds
 
 DERIVED = "derived from the accelerator table"
@@ -83,7 +83,7 @@ def jax_may_use_the_cpu_beside(case: SplitCase) -> Finding | None:
 ))
 def islands_are_joined_by_queues(case: SplitCase) -> Finding | None:
     """A GPU island and a TPU island are joined by calls, queues or an object store, stage by stage."""
-    if not case.gpu_and_tpu or not case.joined:
+    if not case.gpu_and_tpu or not moves_checkpoints(case):
         return None
     sites = {side.site for side in case.sides if side.site}
     rate = ("" if len(sites) > 1 else "12.5 to 50 GB/s for each host inside Google's network, ") + "0.1 to 1 GB/s between clouds"

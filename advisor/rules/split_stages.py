@@ -3,7 +3,7 @@
 from advisor.rules import Finding, job_rule, split_rule
 from advisor.rules.ages import PACKAGES, PLATFORM, PRACTICE, facts
 from advisor.rules.case import Code
-from advisor.rules.split_case import SplitCase, side_of
+from advisor.rules.split_case import SplitCase, moves_checkpoints, side_of
 from core.format import memory
 
 DERIVED = "derived from the accelerator table"
@@ -24,7 +24,6 @@ SEARCHES = ("optuna", "hyperopt", "ray-tune", "nevergrad", "ax-platform", "keras
 "google-vizier")
 ROLLOUTS = ("trl", "verl", "openrlhf", "tunix", "google-tunix", "nemo-rl", "vllm", "sglang", "slime", "areal")
 LOCKED_CHECKPOINTS = ("deepspeed", "pickle", "torch-xla")
-CHECKPOINTS = ("orbax", "orbax-checkpoint", "orbax-export", "tensorstore", "safetensors", "tf-estimator", "tensorflow-estimator")
 NUMBERED = ("int8", "int4", "fp8", "fp4")
 
 
@@ -43,7 +42,8 @@ def _is_rl(code: Code) -> bool:
 def cpu_environments_feed_a_learner(code: Code) -> Finding | None:
     """Environments on CPUs feed one accelerator that both acts and learns (SEED RL)."""
     found = code.needs(*CPU_ENVIRONMENTS)
-    if not _is_rl(code) or not (found or _asks(code, "cpu")) or code.needs(*JAX_ENVIRONMENTS, *GPU_ENVIRONMENTS):
+    fed = found or _asks(code, "cpu") or code.workload.data.host_vcpus is not None
+    if not _is_rl(code) or not fed or code.needs(*JAX_ENVIRONMENTS, *GPU_ENVIRONMENTS):
         return None
     which = f" ({', '.join(found)})" if found else ""
     return Finding(
@@ -170,8 +170,7 @@ def quantised_weights_stay_where_they_are(case: SplitCase) -> Finding | None:
 ))
 def checkpoints_must_open_on_both(case: SplitCase) -> Finding | None:
     """A checkpoint that must open on both sides is written in a form that names no device."""
-    moves = case.joined or case.code.needs(*CHECKPOINTS)
-    if len(case.kinds) < 2 or not moves or case.code.workload.task == "preprocess":
+    if len(case.kinds) < 2 or not moves_checkpoints(case) or case.code.workload.task == "preprocess":
         return None
     locked = case.code.needs(*LOCKED_CHECKPOINTS)
     avoid = f"; {', '.join(locked)} writes what opens only where it was written" if locked else ""

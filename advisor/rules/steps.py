@@ -8,6 +8,8 @@ TROUBLESHOOT = "pytorch/xla docs/source/learn/troubleshoot.md (@41398bf)"
 EAGER = "pytorch/xla docs/source/learn/eager.md and README (@41398bf)"
 MANY_SHAPES = 10
 UNBOUNDED_SHAPES = 1000
+SHAPE_FACTORS = ((50, 0.7), (200, 0.4), (UNBOUNDED_SHAPES, 0.2))
+"""Up to so many shapes, rank by so much; a judgement, since each costs a compilation whatever the step takes."""
 """A thousand compilations of seconds each are hours: nothing that buckets would not have to cure first."""
 DYNAMIC = (
     "nonzero", "masked-select", "boolean-mask", "boolean-indexing", "unique", "where-indices", "data-dependent-loop",
@@ -17,7 +19,8 @@ TRACED_OPERATIONS = 2000
 
 
 @rule("R030", facts(
-    "recompile", "penalise exclude", "rank x 0.7 above 10 shapes; out from 1,000 or when every step has its own", TROUBLESHOOT,
+    "recompile", "penalise exclude", "rank x 0.7 above 10 shapes, 0.4 above 50, 0.2 above 200; out from 1,000 or one a step",
+    TROUBLESHOOT,
     PRACTICE, kinds=TPU_ONLY,
 ))
 def shapes_are_compiled_one_by_one(case: Case) -> Finding | None:
@@ -28,7 +31,8 @@ def shapes_are_compiled_one_by_one(case: Case) -> Finding | None:
     cure = f"pad them into at most {MANY_SHAPES} buckets"
     if shapes >= UNBOUNDED_SHAPES or (steps is not None and shapes >= steps):
         return Finding("exclude", f"{shapes:,} distinct input shapes leave nothing to reuse between compilations: {cure} first")
-    return Finding("penalise", f"{shapes} distinct input shapes mean as many compilations: {cure}", 0.7)
+    factor = next(factor for most, factor in SHAPE_FACTORS if shapes <= most)
+    return Finding("penalise", f"{shapes} distinct input shapes mean as many compilations: {cure}", factor)
 
 
 @rule("R031", facts(
@@ -131,4 +135,19 @@ def keras_runs_one_step_a_call(case: Case) -> Finding | None:
         "suggest",
         "raise steps_per_execution in compile(): with 1, Keras goes back to Python after every step; TensorFlow's guide gained "
         "about 50 %",
+    )
+
+
+@rule("R209", facts(
+    "recompile", "warn", "one compilation for each", f"{TROUBLESHOOT}; jax documentation, just-in-time compilation", PRACTICE,
+    kinds=("gpu", "cpu"), runtimes=("jax", "keras-jax", "tf-xla", "torch-xla"),
+))
+def compilers_meet_each_shape_anew(case: Case) -> Finding | None:
+    """On GPUs and CPUs too a jitted step is compiled for each input shape."""
+    shapes = case.workload.existing.distinct_shapes
+    if shapes is None or shapes <= MANY_SHAPES:
+        return None
+    return Finding(
+        "warn",
+        f"{shapes} distinct input shapes are compiled one by one in {case.runtime.id}: pad them into buckets, or run eagerly",
     )

@@ -62,7 +62,8 @@ def test_padding_rooflines_and_collectives_are_left_to_the_cost_model(identity: 
 
 
 @pytest.mark.parametrize(("changes", "word"), [
-    ({"flag": "no_such_flag"}, "flag"), ({"source": ""}, "source"), ({"magnitude": ""}, "magnitude"), ({"effects": ()}, "effects"),
+    ({"flag": "no_such_flag"}, "flag"), ({"source": ""}, "source"), ({"magnitude": ""}, "magnitude"),
+        ({"effects": ()}, "effects"),
     ({"effects": ("forbid",)}, "exclude"), ({"effects": ("penalise",), "explains": True}, "expected some of warn, suggest"),
     ({"expires": "2026-11-30"}, "later day"), ({"expires": "soon"}, "ISO"),
 ])
@@ -114,7 +115,8 @@ def test_rules_about_a_runtime_on_a_chip_are_those_whose_scope_it_is_in() -> Non
     assert "R102" in chosen  # of everything
 
 
-@pytest.mark.parametrize(("today", "told"), [("", False), ("2027-02-27", False), ("2027-02-28", True), ("2031-01-01T08:00:00Z", True)])
+@pytest.mark.parametrize(("today", "told"),
+    [("", False), ("2027-02-27", False), ("2027-02-28", True), ("2031-01-01T08:00:00Z", True)])
 def test_a_rule_past_its_day_still_counts_and_says_when_it_was_last_checked(today: str, told: bool) -> None:
     workload = replace(tower(), existing=existing(libraries=("deepspeed",)))
     screening = screen(workload, code_of(workload, today), runtime("jax"), "tpu", TPU, "tpu-v6e")

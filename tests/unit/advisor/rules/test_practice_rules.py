@@ -1,0 +1,268 @@
+"""Rules of practice out of public threads: each fires where it should and is silent where it should be."""
+
+from dataclasses import replace
+
+import pytest
+
+from advisor.rules.case import Case, case_of, code_of
+from core.ops import Op
+from tests.unit.advisor.rules import test_case_rules
+from tests.unit.advisor.rules.subjects import CASE_RULES, LLAMA, MLP, RESNET, WRITES, case, said
+from tests.unit.advisor.test_rules import FIRES as FIRST
+
+BAGS = {
+    "model": {"blocks": [{"kind": "embedding_bag", "tables": 1000, "rows": 1000, "width": 64, "per_bag": 30}]}, "batch": 128,
+    "dtype": "fp32", "task": "train",
+}
+TABLES = {**BAGS, "model": {"blocks": [{"kind": "embedding_bag", "tables": 26, "rows": 10_000, "width": 64}]}}
+LSTM = {"model": {"preset": "lstm-lm"}, "batch": 64, "length": 100, "dtype": "fp32", "task": "train"}
+TINY = {"model": {"blocks": [{"kind": "dense_tower", "widths": [8, 8]}]}, "batch": 1, "dtype": "fp32", "task": "infer"}
+SERVES = {**WRITES, "task": "serve"}
+LONG = {**SERVES, "batch": 1, "prompt": 16000, "output": 256}
+BERT = {"model": {"preset": "bert-base"}, "batch": 32, "length": 128, "dtype": "bf16", "task": "finetune"}
+TORCH_XLA = {"framework": "torch-xla"}
+
+
+def with_ops(runtime: str, accelerator: str, *ops: Op) -> Case:
+    """A case whose workload has operations beside its blocks."""
+    plain = case(runtime, accelerator, TINY)
+    workload = replace(plain.workload, ops=ops)
+    return case_of(workload, code_of(workload), plain.runtime, plain.kind, plain.chip, accelerator)
+
+
+def on(accelerator: str, count: int) -> dict[str, object]:
+    return {"pools": [{"accelerator": accelerator, "count": count}]}
+
+
+SCATTER, SVD, EIGH = Op("scatter", (1_300_000, 1), "fp32"), Op("linalg", (1, 64), "fp32"), Op("linalg", (100_000, 2), "fp32")
+LARGE, FFT = Op("linalg", (1, 8192), "fp32"), Op("fft", (4096, 4096), "complex64")
+VOLUME = Op("conv", (1, 4096, 64, 32, 4096, 64, 32, 9, 3, 1), "bf16")
+PLANE = Op("conv", (1, 64, 64, 32, 64, 64, 32, 3, 3, 1), "bf16")
+FIRES: dict[str, Case] = {
+    "R044": with_ops("jax", "tpu-v4", Op("softmax", (4096, 1), "fp32")),
+    "R133": with_ops("jax", "tpu-v6e", SCATTER),
+    "R134": case("jax", "tpu-v3", existing={"ops": ["gather"]}),
+    "R135": with_ops("torch-xla", "tpu-v4", SCATTER),
+    "R136": case("tf-xla", "tpu-v3", BAGS),
+    "R137": case("tf-xla", "tpu-v3", BAGS),
+    "R138": case("jax", "tpu-v6e", TABLES, **on("tpu-v6e", 8)),
+    "R141": with_ops("jax", "tpu-v3", SVD),
+    "R142": with_ops("jax", "v100-16", EIGH),
+    "R143": with_ops("jax", "v100-16", EIGH),
+    "R144": with_ops("torch-xla", "tpu-v3", VOLUME),
+    "R145": with_ops("jax", "a100-80", VOLUME),
+    "R146": with_ops("jax", "tpu-v4", FFT),
+    "R147": case("jax", "a100-40", TINY, existing={"serial_steps": 10_000_000}),
+    "R148": case("jax", "a100-40", TINY, existing={"serial_steps": 10_000_000}),
+    "R149": case("torch-xla", "tpu-v3", LSTM),
+    "R150": case("torch-xla", "tpu-v3", LSTM),
+    "R151": case("torch-xla", "tpu-v4", existing={"serial_steps": 50}),
+    "R152": case("torch-xla", "tpu-v4", existing={"serial_steps": 50}),
+    "R153": case("torch-tpu", "tpu-v5e", {**WRITES, "dtype": "int8", "model": {"params": 7e10}}, **on("tpu-v5e", 8)),
+    "R154": case("torch-tpu", "tpu-v5e", LONG, existing={"libraries": ["vllm"]}),
+    "R155": case("torch-xla", "tpu-v4", WRITES, existing={"libraries": ["transformers"]}),
+    "R156": case("torch-eager", "a10g", {**SERVES, "dtype": "int4", "model": {"params": 7e10}}, existing={"libraries": ["vllm"]},
+                 **on("a10g", 8)),
+    "R157": case("torch-tpu", "tpu-v6e", SERVES, existing={"libraries": ["vllm"]}),
+    "R158": case("jax", "tpu-v3", WRITES, total={"steps": 1}),
+    "R159": case("torch-eager", "v100-32", {**WRITES, "dtype": "int4"}, existing={"libraries": ["autoawq"]}),
+    "R160": case("torch-tpu", "tpu-v6e", WRITES, existing={"libraries": ["auto-gptq"]}),
+    "R161": case("jax", "tpu-v4", dtype="fp16"),
+    "R162": case("tf-xla", "tpu-v2", RESNET, existing={"libraries": ["DeepLabCut"]}),
+    "R163": case("keras-jax", "tpu-v3", RESNET, existing={"ops": ["RandomZoom", "random-zoom"]}),
+    "R165": case("jax", "tpu-v3", existing={"ops": ["int64"]}),
+    "R166": case("tf-xla", "tpu-v3", RESNET, existing={"ops": ["int64", "scatter"]}),
+    "R167": case("torch-tpu", "tpu-v4", RESNET, existing={"ops": ["roi_align"]}),
+    "R168": case("jax", "b200", existing={"ops": ["ragged_dot"]}),
+    "R169": case("jax", "h100-sxm", existing={"ops": ["grouped-matmul"]}),
+    "R170": case("torch-xla", "a100-80"),
+    "R171": case("torch-xla", "a100-80", existing=TORCH_XLA),
+    "R172": case("jax", "a100-40", existing={"framework": "jax"}),
+    "R174": case("torch-xla", "tpu-v3", RESNET, data={"decode": "jpeg"}),
+    "R175": case("jax", "tpu-v3", RESNET, **on("tpu-v3", 4)),
+    "R176": case("jax", "tpu-v4", **on("tpu-v4", 16)),
+    "R177": case("jax", "tpu-v3", **on("tpu-v3", 8)),
+    "R178": case("jax", "tpu-v3", **on("tpu-v3", 8)),
+    "R179": case("torch-compile", "rtx4090", BERT, **on("rtx4090", 2)),
+    "R180": case("torch-compile", "a100-80", {**WRITES, "batch": 1}, **on("a100-80", 2)),
+    "R181": case("jax", "t4", RESNET, existing={"libraries": ["onnxruntime-gpu"]}),
+    "R184": case("jax", "tpu-v5p"),
+    "R185": case("torch-xla", "tpu-v4", existing={"ops": ["nonzero"]}),
+    "R186": case("torch-eager", "v100-16", existing={"versions": {"cuda": "13.0"}}),
+    "R187": case("torch-compile", "rtx5090", BERT, existing={"versions": {"torch": "2.6"}}),
+    "R188": case("jax", "a100-40", existing={"libraries": ["torch", "jax"]}),
+    "R189": case("jax", "a100-40", existing={"versions": {"jax": "0.4.20", "cudnn": "8.7"}}),
+    "R190": case("jax", "t4",
+        existing={"libraries": ["onnxruntime-gpu"], "versions": {"cudnn": "8.9", "onnxruntime-gpu": "1.20"}}),
+    "R191": case("torch-xla", "tpu-v6e", SERVES, existing={"libraries": ["vllm"]}),
+    "R192": case("torch-xla", "tpu-v6e", SERVES, existing={"libraries": ["vllm"]}),
+    "R193": case("torch-xla", "tpu-v4", existing=TORCH_XLA),
+    "R194": case("tf-graph", "tpu-v2", RESNET, existing={"framework": "tensorflow"}),
+    "R195": case("tf-graph", "tpu-v2", RESNET, existing={"versions": {"tensorflow": "1.14"}}),
+    "R196": case("torch-xla", "tpu-v3", existing={"versions": {"XLA_USE_BF16": "1"}}),
+    "R197": case("torch-xla", "tpu-v3", BERT, existing={"libraries": ["transformers"], "versions": {"XLA_DOWNCAST_BF16": "1"}}),
+    "R198": case("torch-xla", "tpu-v3", BERT, existing={"versions": {"transformers": "4.21", "XLA_DOWNCAST_BF16": "1"}}),
+    "R199": case("torch-xla", "tpu-v3", MLP, existing={"ops": ["float64"]}),
+    "R200": case("torch-xla", "tpu-v3", BERT, existing={"ops": ["gather"], "versions": {"torch-xla": "1.11"}}),
+    "R201": case("torch-eager", "v100-16", BERT, dtype="fp16"),
+    "R202": case("torch-eager", "t4", RESNET, dtype="fp32"),
+    "R204": case("jax", "l40s", {**LLAMA, "model": {"preset": "gpt2-small"}, "batch": 64, "length": 1024}),
+    "R205": case("jax", "tpu-v3", **on("tpu-v3", 4)),
+    "R206": case("torch-compile", "h100-sxm", RESNET, data={"decode": "jpeg", "bytes_per_sample": 110000, "host_vcpus": 4}),
+    "R207": case("torch-xla", "v100-32", BERT, existing={"ops": ["gather"], "versions": {"torch-xla": "1.11"}}),
+    "R209": case("jax", "a100-80", existing={"distinct_shapes": 60}),
+    "R210": case("torch-eager", "t4", BERT, existing={"libraries": ["flash-attn"]}),
+}
+SILENT: dict[str, tuple[Case, ...]] = {
+    "R044": (case("jax", "tpu-v4"), with_ops("jax", "h100-sxm", Op("softmax", (4096, 1), "fp32"))),
+    "R133": (with_ops("jax", "h100-sxm", SCATTER), case("jax", "tpu-v6e"),
+        with_ops("jax", "tpu-v6e", Op("gather", (1000, 1), "fp32"))),
+    "R134": (case("jax", "tpu-v3"), case("jax", "tpu-v3", existing={"ops": ["gather", "scatter"]}),
+        case("jax", "l4", existing={"ops": ["gather"]})),
+    "R135": (with_ops("jax", "tpu-v4", SCATTER), case("torch-xla", "tpu-v4")),
+    "R136": (case("tf-xla", "tpu-v4", BAGS), case("jax", "tpu-v3"), case("tf-xla", "tpu-v3", TABLES)),
+    "R137": (case("tf-xla", "tpu-v4", BAGS), case("jax", "tpu-v3")),
+    "R138": (case("jax", "tpu-v6e", TABLES), case("jax", "tpu-v6e", **on("tpu-v6e", 8))),
+    "R141": (with_ops("jax", "h100-sxm", SVD), with_ops("jax", "tpu-v3", LARGE), case("jax", "tpu-v3")),
+    "R142": (with_ops("jax", "v100-16", LARGE), with_ops("jax", "cpu-spr-56c", EIGH)),
+    "R143": (with_ops("jax", "v100-16", LARGE), with_ops("jax", "cpu-spr-56c", EIGH)),
+    "R144": (with_ops("torch-xla", "tpu-v3", PLANE), with_ops("jax", "tpu-v3", VOLUME)),
+    "R145": (with_ops("jax", "a100-80", PLANE), with_ops("torch-compile", "a100-80", VOLUME), with_ops("jax", "mi300x", VOLUME)),
+    "R146": (with_ops("jax", "a100-80", FFT), case("jax", "tpu-v4")),
+    "R147": (
+        case("jax", "cpu-spr-56c", TINY, existing={"serial_steps": 10_000_000}),
+            case("jax", "a100-40", TINY, existing={"serial_steps": 100}),
+        case("jax", "a100-40", existing={"serial_steps": 10_000}),
+    ),
+    "R148": (case("jax", "a100-40", TINY), case("jax", "a100-40", existing={"serial_steps": 10_000})),
+    "R149": (case("torch-eager", "v100-16", LSTM), case("torch-xla", "tpu-v3")),
+    "R150": (case("jax", "tpu-v3", LSTM), case("torch-xla", "tpu-v3")),
+    "R151": (case("jax", "tpu-v4", existing={"serial_steps": 50}), case("torch-xla", "tpu-v4", existing={"serial_steps": 1})),
+    "R152": (case("jax", "tpu-v4", existing={"serial_steps": 50}), case("torch-xla", "tpu-v4")),
+    "R153": (
+        case("torch-tpu", "tpu-v5e", {**WRITES, "dtype": "int8"}, **on("tpu-v5e", 8)),
+        case("torch-eager", "h100-sxm", {**WRITES, "dtype": "int4", "model": {"params": 7e10}},
+            existing={"libraries": ["autoawq"]}),
+        case("torch-tpu", "tpu-v5e", {**WRITES, "model": {"params": 7e10}}, **on("tpu-v5e", 8)),
+    ),
+    "R154": (
+        case("torch-tpu", "tpu-v5e", SERVES, existing={"libraries": ["vllm"]}),
+            case("torch-tpu", "tpu-v6e", LONG, existing={"libraries": ["vllm"]}),
+        case("torch-tpu", "tpu-v5e", LONG),
+    ),
+    "R155": (case("torch-xla", "tpu-v4", BERT, existing={"libraries": ["transformers"]}), case("torch-xla", "tpu-v4", WRITES)),
+    "R156": (
+        case("torch-eager", "a10g", SERVES, existing={"libraries": ["vllm"]}, **on("a10g", 4)),
+        case("torch-eager", "h100-sxm", {**SERVES, "model": {"params": 7e10}}, existing={"libraries": ["vllm"]},
+            **on("h100-sxm", 8)),
+    ),
+    "R157": (case("torch-tpu", "tpu-v6e", SERVES), case("torch-tpu", "tpu-v6e", existing={"libraries": ["vllm"]})),
+    "R158": (case("jax", "tpu-v3", WRITES), case("jax", "tpu-v3", WRITES, total={"steps": 1000}),
+        case("jax", "t4", WRITES, total={"steps": 1})),
+    "R159": (case("torch-eager", "t4", WRITES, existing={"libraries": ["autoawq"]}), case("torch-eager", "v100-32", WRITES)),
+    "R160": (case("torch-eager", "a100-80", WRITES, existing={"libraries": ["auto-gptq"]}), case("torch-tpu", "tpu-v6e", WRITES)),
+    "R161": (case("jax", "tpu-v4"), case("jax", "h100-sxm", dtype="fp16")),
+    "R162": (case("tf-xla", "t4", RESNET, existing={"libraries": ["deeplabcut"]}), case("tf-xla", "tpu-v2", RESNET)),
+    "R163": (case("keras-jax", "tpu-v3", RESNET, existing={"ops": ["random-normal"]}),
+        case("keras-jax", "l4", RESNET, existing={"ops": ["random-zoom"]})),
+    "R165": (case("jax", "tpu-v3"), case("jax", "h100-sxm", existing={"ops": ["int64"]})),
+    "R166": (case("jax", "tpu-v3", RESNET, existing={"ops": ["int64", "scatter"]}),
+        case("tf-xla", "tpu-v3", RESNET, existing={"ops": ["int64"]})),
+    "R167": (case("jax", "tpu-v4", RESNET, existing={"ops": ["nms"]}),
+        case("torch-eager", "l4", RESNET, existing={"ops": ["nms"]})),
+    "R168": (case("jax", "tpu-v6e", existing={"ops": ["ragged_dot"]}), case("torch-compile", "b200", existing={"ops": ["moe"]}),
+        case("jax", "b200")),
+    "R169": (case("jax", "mi300x", existing={"ops": ["moe"]}), case("jax", "h100-sxm")),
+    "R170": (case("torch-xla", "tpu-v4"), case("torch-eager", "a100-80")),
+    "R171": (case("torch-xla", "a100-80", existing={"framework": "keras"}), case("torch-xla", "tpu-v4", existing=TORCH_XLA)),
+    "R172": (case("jax", "a100-40"), case("jax", "tpu-v6e", existing={"framework": "jax"}),
+        case("jax", "a100-40", RESNET, existing={"framework": "jax"})),
+    "R174": (case("torch-xla", "tpu-v3", RESNET), case("jax", "tpu-v3", RESNET, data={"decode": "jpeg"})),
+    "R175": (case("jax", "tpu-v3", RESNET), case("jax", "tpu-v3", **on("tpu-v3", 4))),
+    "R176": (case("jax", "tpu-v4", **on("tpu-v4", 4)), case("jax", "tpu-v4"), case("jax", "h100-sxm", **on("h100-sxm", 16))),
+    "R177": (case("jax", "tpu-v3", **on("tpu-v3", 16)), case("jax", "tpu-v3"), case("jax", "h100-sxm", **on("h100-sxm", 3))),
+    "R178": (case("jax", "tpu-v3", **on("tpu-v3", 16)), case("jax", "tpu-v3")),
+    "R179": (case("torch-compile", "rtx4090", BERT), case("torch-compile", "a100-80", BERT, **on("a100-80", 2))),
+    "R180": (
+        case("torch-compile", "a100-80", {**WRITES, "batch": 64}, **on("a100-80", 2)), case("torch-compile", "a100-80", WRITES),
+        case("torch-compile", "a100-40", {**WRITES, "batch": 1, "model": {"params": 7e10}}, **on("a100-40", 4)),
+    ),
+    "R181": (case("jax", "t4", RESNET, existing={"libraries": ["onnxruntime"]}),
+        case("jax", "tpu-v4", existing={"libraries": ["onnxruntime-gpu"]})),
+    "R184": (case("jax", "tpu-v5e"), case("jax", "tpu:0")),
+    "R185": (case("jax", "tpu-v4", existing={"ops": ["nonzero"]}), case("torch-xla", "tpu-v4")),
+    "R186": (case("torch-eager", "v100-16", existing={"versions": {"cuda": "12.8"}}),
+        case("torch-eager", "t4", existing={"versions": {"cuda": "13.0"}})),
+    "R187": (
+        case("torch-compile", "rtx5090", BERT, existing={"versions": {"torch": "2.10"}}), case("torch-compile", "rtx5090", BERT),
+        case("torch-compile", "rtx4090", BERT, existing={"versions": {"torch": "2.6"}}),
+            case("jax", "rtx5090", BERT, existing={"versions": {"torch": "2.6"}}),
+    ),
+    "R188": (case("jax", "a100-40", existing={"libraries": ["jax"]}),
+        case("jax", "tpu-v4", existing={"libraries": ["torch", "jax"]})),
+    "R189": (
+        case("jax", "a100-40", existing={"versions": {"jax": "0.4.20", "cudnn": "8.9"}}),
+            case("jax", "a100-40", existing={"versions": {"cudnn": "8.7"}}),
+        case("jax", "a100-40", existing={"versions": {"jax": "0.4.10", "cudnn": "8.6"}}),
+    ),
+    "R190": (
+        case("jax", "t4", existing={"libraries": ["onnxruntime-gpu"], "versions": {"cudnn": "9.1", "cuda": "12.4"}}),
+        case("jax", "t4", existing={"libraries": ["onnxruntime-gpu"], "versions": {"cudnn": "8.9", "onnxruntime-gpu": "1.18"}}),
+    ),
+    "R191": (case("torch-tpu", "tpu-v6e", SERVES, existing={"libraries": ["vllm"]}), case("torch-xla", "tpu-v6e", SERVES)),
+    "R192": (case("torch-xla", "tpu-v6e", SERVES, existing={"libraries": ["vllm"], "versions": {"vllm": "0.9"}}),
+        case("torch-xla", "tpu-v6e", SERVES)),
+    "R193": (case("torch-xla", "tpu-v4"), case("jax", "tpu-v4", existing=TORCH_XLA)),
+    "R194": (case("tf-graph", "tpu-v2", existing={"versions": {"tensorflow-tpu": "2.19.1"}}), case("tf-graph", "t4"),
+        case("jax", "tpu-v2")),
+    "R195": (case("tf-graph", "tpu-v2", existing={"versions": {"tensorflow": "2.3"}}), case("tf-graph", "tpu-v2")),
+    "R196": (case("torch-xla", "tpu-v3", existing={"versions": {"XLA_USE_BF16": "0"}}), case("torch-xla", "tpu-v3")),
+    "R197": (
+        case("torch-xla", "tpu-v3", BERT, existing={"libraries": ["transformers"]}),
+        case("torch-xla", "tpu-v3", BERT,
+            existing={"libraries": ["transformers"], "versions": {"XLA_USE_BF16": "1", "transformers": "4.30"}}),
+    ),
+    "R198": (case("torch-xla", "tpu-v3", BERT, existing={"versions": {"XLA_USE_BF16": "1"}}), case("torch-xla", "tpu-v3", BERT)),
+    "R199": (case("jax", "tpu-v3", MLP), case("jax", "h100-sxm", MLP, existing={"ops": ["fp64"]}),
+        case("jax", "tpu-v3", {**MLP, "dtype": "fp64"},
+            existing={"ops": ["fp64"]})),
+    "R200": (case("torch-xla", "tpu-v3", BERT, existing={"ops": ["gather"], "versions": {"torch-xla": "2.1"}}),
+             case("torch-xla", "tpu-v3", BERT, existing={"ops": ["gather"]})),
+    "R201": (case("torch-eager", "v100-16", RESNET, dtype="fp16"), case("torch-eager", "a100-80", BERT),
+        case("torch-eager", "v100-16", {**BERT,
+                                                                                                        "task": "infer"},
+                                                                                                            dtype="fp16")),
+    "R202": (case("torch-eager", "a100-80", RESNET, dtype="fp32"), case("torch-eager", "t4", RESNET, dtype="fp16")),
+    "R204": (case("jax", "l40s", RESNET), case("jax", "l40s", WRITES), case("jax", "l40s")),
+    "R205": (case("jax", "tpu-v3", RESNET, **on("tpu-v3", 8)), case("jax", "tpu-v3", WRITES)),
+    "R206": (
+        case("torch-compile", "h100-sxm", RESNET, data={"decode": "jpeg", "bytes_per_sample": 110000}),
+        case("torch-compile", "h100-sxm", RESNET, data={"decode": "jpeg", "bytes_per_sample": 110000, "host_vcpus": 900}),
+        case("torch-compile", "h100-sxm", RESNET, data={"decode": "tokenise", "bytes_per_sample": 110000, "host_vcpus": 4}),
+    ),
+    "R207": (case("torch-xla", "v100-32", BERT, existing={"ops": ["gather"]}),
+        case("torch-eager", "v100-32", BERT, existing={"ops": ["gather"]})),
+    "R209": (case("torch-eager", "a100-80", existing={"distinct_shapes": 60}),
+        case("jax", "a100-80", existing={"distinct_shapes": 4})),
+    "R210": (
+        case("torch-eager", "a100-80", BERT, existing={"libraries": ["flash-attn"]}), case("torch-eager", "t4", BERT),
+        case("torch-eager", "t4", BERT, existing={"libraries": ["flash-attn"], "versions": {"flash-attn": "1.0.9"}}),
+    ),
+}
+
+
+@pytest.mark.parametrize("identity", sorted(FIRES))
+def test_a_rule_fires_on_what_it_is_about(identity: str) -> None:
+    found = said(identity, FIRES[identity])
+    assert found is not None
+    assert found.effect in CASE_RULES[identity].facts.effects
+
+
+@pytest.mark.parametrize(("identity", "silent"), [(key, one) for key, found in SILENT.items() for one in found])
+def test_a_rule_is_silent_on_everything_else(identity: str, silent: Case) -> None:
+    assert said(identity, silent) is None
+
+
+def test_every_rule_of_a_case_fires_somewhere_and_is_silent_somewhere() -> None:
+    assert set(FIRES) == set(SILENT)
+    assert set(FIRES) | set(test_case_rules.FIRES) | set(FIRST) == set(CASE_RULES)
