@@ -27,6 +27,7 @@ page = st.navigation(
         st.Page("pages/compare.py", title="Compare", icon=":material/compare:", url_path="compare", visibility="hidden"),
         st.Page("pages/history.py", title="History", icon=":material/history:", url_path="history"),
         st.Page("pages/code.py", title="Code", icon=":material/code:", url_path="code"),
+        st.Page("pages/catalog.py", title="Catalog", icon=":material/inventory_2:", url_path="catalog"),
         st.Page("pages/devices.py", title="Devices", icon=":material/memory:", url_path="devices"),
         st.Page("pages/about.py", title="About the numbers", icon=":material/info:", url_path="about"),
     ],

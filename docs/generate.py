@@ -11,6 +11,7 @@ from catalog.runtimes import FAMILIES
 from core import format as fmt
 from core.device import Accelerator
 from core.workload import Where
+from docs.catalog_tables import machines_table, names_table, slices_tables
 from docs.code_scan import code_scan_page
 from docs.rule_list import rules_page
 from intake import layer_kinds
@@ -37,6 +38,18 @@ def catalog_page() -> str:
         "## Accelerators", "",
         "Peaks are dense, of one chip, in FLOP/s. The price is the lowest known for an hour of one chip on demand.", "",
         *_accelerators(), "",
+        "## Slices", "",
+        "A count is always chips. An axis that wraps around closes to a ring. From one cube of 4x4x4 on, slices of three axes",
+        "come in whole cubes and wrap on every axis. Over the largest slice, several equal ones are joined by the data centre's",
+        "network.", "",
+        *slices_tables(), "",
+        "## Names", "",
+        "What else may be written for an accelerator, in letters of either case. `H100`, `A100`, `V100`, `TPU` and the like are",
+        "asked about. With a number, names of slices count what the table says; `KEY=N`, `NAME:N` and `N x NAME` count",
+        "chips.", "",
+        *names_table(), "",
+        "## Machines", "",
+        *machines_table(), "",
         "## Runtimes", "", *_runtimes(), "",
     ])
 

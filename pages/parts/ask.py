@@ -1,6 +1,7 @@
 """Pieces of the first screen: options of a run, the instant answer, and the button that starts measuring."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
@@ -14,6 +15,7 @@ from pages.parts.answer import unsaved
 from pages.parts.text import plain, refuse, state_label
 from reports import facts
 from services import advice, devices, runs, workloads
+from services.pools import echoes
 
 POOLS = {"all": "Anything in the catalog", "attached": "Only this machine", "named": "Pools I name"}
 DEPTHS = {"quick": "Quick", "settle": "Until settled"}
@@ -119,8 +121,17 @@ def objective_and_pools(chosen: RunOptions) -> None:
                 on_change=link.write("pools"),
                 width=320,
                 placeholder="h100-sxm=8,tpu-v6e=16",
-                help="Catalog keys with counts of chips, parted by commas",
+                help="Accelerators with counts of chips, parted by commas; other names, such as v5p-8 or A100-80GB:8, will do",
             )
+    if kind == "named":
+        _echo(chosen.pools)
+
+
+def _echo(asked: str) -> None:
+    """Draw what the names of pools were understood as; a name that cannot be understood is told where the answer would be."""
+    with suppress(TandemError):
+        for said in echoes(asked):
+            st.caption(plain(said, 300))
 
 
 def probe_this_machine(given: workloads.Understood, chosen: RunOptions) -> None:

@@ -1,5 +1,7 @@
 """The catalog as it is asked for: offers in SkyPilot's terms, chips by any name, figures with what is not known as a dash."""
 
+from pathlib import Path
+
 import pytest
 
 import catalog
@@ -9,9 +11,8 @@ from services import price_lists
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch: pytest.MonkeyPatch):
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TANDEM_HOME", str(tmp_path))
-    return tmp_path
 
 
 def test_each_accelerator_has_one_row_with_its_cheapest_offer_on_demand() -> None:
