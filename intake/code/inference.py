@@ -180,7 +180,7 @@ def _of_function(dotted: str) -> str:
         return TENSOR if rest in _TENSORFLOW or rest.startswith(("math.", "nn.")) else UNKNOWN
     if dotted.startswith(("mxnet.nd.", "mxnet.np.", "mxnet.npx.")):
         return TENSOR
-    if dotted.startswith(("mxnet.gluon.nn.", "mxnet.gluon.loss.")):
+    if dotted.startswith(("mxnet.gluon.nn.", "mxnet.gluon.loss.")) or dotted in ("jax.value_and_grad", "jax.grad"):
         return CALLABLE
     return HOST if dotted == "jax.device_get" else UNKNOWN
 

@@ -38,6 +38,7 @@ class Scope:
         names: values by name.
         attributes: values of `self.NAME`, of a class.
         stars: modules of which everything was imported.
+        differentiated: names, `NAME` or `self.NAME`, that must be tensors where nothing else is known of them.
     """
 
     parent: "Scope | None" = None
@@ -45,6 +46,7 @@ class Scope:
     names: dict[str, Value] = field(default_factory=dict[str, Value])
     attributes: dict[str, Value] = field(default_factory=dict[str, Value])
     stars: list[str] = field(default_factory=list[str])
+    differentiated: frozenset[str] = frozenset()
 
     def find(self, name: str) -> Value:
         """Return the value of a name as seen from here."""

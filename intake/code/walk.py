@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from core.finding import LOOP, ONCE, STEP
-from intake.code.inference import kind_of_annotation, kind_of_expression
+from intake.code.evidence import differentiated, is_criterion
+from intake.code.inference import kind_of_annotation
 from intake.code.match import MATCHERS
 from intake.code.match.branches import match_test
 from intake.code.names import bind_imports
@@ -17,6 +18,7 @@ from intake.code.values import BOOL, CALLABLE, HOST, NOTHING, ON_DEVICE, PLAIN, 
 from intake.code.view import Context, View
 
 _DEEPEST = 230
+_CALLED_CRITERIA = frozenset({"torch", "jax"})
 _FORWARD = frozenset({"forward", "hybrid_forward", "training_step", "train_step", "compute_loss", "_train_step", "loss_fn",
     "update_step",
                       "train_batch", "train_one_batch", "training_loss", "forward_step", "backward_step"})
@@ -41,6 +43,7 @@ def walk(tree: ast.Module, view: View) -> bool:
         Whether all of it was seen.
     """
     walker = _Walker(view)
+    view.scope.differentiated |= differentiated(tree.body)
     walker.bodies(tree.body)
     return not walker.cut
 
@@ -104,7 +107,7 @@ class _Walker:
         step = jitted or node.name in _FORWARD or (in_class and node.name in _FORWARD_OF_CLASS and bool(view.frameworks))
         view.scope.names[node.name] = NOTHING
         outer = view.scope
-        view.scope = Scope(outer)
+        view.scope = Scope(outer, differentiated=differentiated(node.body, returns=step))
         self.bind_arguments(node, weak=step and "torch" in view.frameworks)
         where = STEP if step or view.context.where == STEP else ONCE
         self.inside(Context(where, optional=view.context.optional), node.body)
@@ -126,6 +129,8 @@ class _Walker:
                 kind = PLAIN
             elif kind == UNKNOWN and weak and argument.annotation is None and argument.arg not in ("self", "cls", "ctx"):
                 kind = WEAK if default is None else UNKNOWN
+            if kind in (UNKNOWN, WEAK) and argument.arg in scope.differentiated:
+                kind = TENSOR
             scope.names[argument.arg] = Value("", kind)
         if node.name == "hybrid_forward" and any(argument.arg == "F" for argument in arguments):
             scope.names["F"] = Value("mxnet.nd")
@@ -262,14 +267,21 @@ def bind(target: ast.expr, value: ast.expr, view: View, kind: str | None = None)
     if isinstance(value, ast.Constant) and value.value is None and isinstance(target,
         ast.Name) and view.scope.find(target.id).dotted:
         return  # "except ImportError: name = None" does not change what the name is where it is used
-    found = Value("" if kind is not None else view.dotted(value), kind if kind is not None else kind_of_expression(value,
-        view.scope))
+    found = Value("" if kind is not None else view.dotted(value), kind if kind is not None else view.kind(value))
     if isinstance(target, ast.Name):
-        view.scope.names[target.id] = found
+        view.scope.names[target.id] = _settled(found, target.id, value, view)
     elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id in ("self", "cls"):
         holder = view.scope.enclosing_class()
         if holder is not None:
-            holder.attributes[target.attr] = found
+            holder.attributes[target.attr] = _settled(found, f"self.{target.attr}", value, view)
+
+
+def _settled(found: Value, name: str, value: ast.expr, view: View) -> Value:
+    """Return what a name is bound to: a tensor where nothing else is known and it is differentiated, or made by a criterion."""
+    if found.kind not in (UNKNOWN, WEAK) or found.dotted or isinstance(value, ast.Constant):
+        return found
+    whole = isinstance(value, ast.Call) and is_criterion(value) and bool(view.frameworks & _CALLED_CRITERIA)
+    return Value("", TENSOR) if name in view.scope.differentiated or whole else found
 
 
 def is_device_test(test: ast.expr) -> bool:

@@ -8,9 +8,12 @@ import re
 
 from intake.code.view import View
 
-_DEVICE = re.compile(r"cuda(:(\d+|\{\w*\}|%d|%s|))?")
+_FILLED = r"\{[\w.\[\]]*(![rsa])?(:[^{}]*)?\}|%\(\w+\)[0-9]*[dis]|%[0-9]*[dis]"
+"""A place in a text that is filled in later: `{}`, `{rank:d}`, `%d`, `%(rank)s`."""
+_DEVICE = re.compile(rf"cuda(:(\d+|{_FILLED}|))?")
 _DEVICE_START = re.compile(r"cuda:?")
-_TF_DEVICE = re.compile(r"/?((job:[\w]+/)?(task:\d+/)?(replica:\d+/)?)?(/?device:)?gpu:(\d+|\{\w*\}|%d|%s|\*|)", re.IGNORECASE)
+_TF_DEVICE = re.compile(r"/?((job:[\w]+/)?(task:\d+/)?(replica:\d+/)?)?(/?device:)?gpu:"
+                        rf"(\d+|{_FILLED}|\*|)", re.IGNORECASE)
 _NCCL = re.compile(r"nccl|(cpu:gloo,)?cuda:nccl|horovod:nccl", re.IGNORECASE)
 _TENSOR_TYPE = re.compile(r"torch\.cuda\.\w+Tensor")
 _GPU_VARIABLE = re.compile(r"(CUDA|NCCL|CUBLAS|CUDNN|NVIDIA|HIP|ROCR|MIOPEN|HSA|TORCH_NCCL|TORCH_CUDA|PYTORCH_CUDA"

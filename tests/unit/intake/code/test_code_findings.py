@@ -27,6 +27,10 @@ def found(text: str, rule: str) -> Finding:
     ("import torch\nx = y.to('cuda:1')", "cuda-device"),
     ("import torch\nd = f'cuda:{rank}'", "cuda-device"),
     ("import torch\nd = 'cuda:{}'.format(rank)", "cuda-device"),
+    ("import torch\nd = 'cuda:{:d}'.format(rank)", "cuda-device"),
+    ("import torch\nd = 'cuda:{args.rank!s:>2}'.format(args=a)", "cuda-device"),
+    ("import torch\nd = 'cuda:%(rank)d' % p", "cuda-device"),
+    ("import tensorflow as tf\nd = '/gpu:{0:d}'.format(i)", "tf-device"),
     ("import torch\nx = torch.load(p, map_location='cuda')", "cuda-device"),
     ("import torch as th\nth.cuda.manual_seed(1)", "cuda-seed"),
     ("import torch\nt = torch.cuda.FloatTensor(3)", "cuda-tensor-type"),
@@ -182,3 +186,40 @@ def test_a_broken_file_is_read_in_parts_and_said_to_be() -> None:
 ])
 def test_other_files_are_read_as_what_they_are(name: str, text: str, expected: set[tuple[str, int]]) -> None:
     assert rules(text, name) == expected
+
+
+_STEP = "import torch\ndef step(x, y):\n    loss = f(x, y)\n"
+
+
+@pytest.mark.parametrize(("text", "line"), [
+    (_STEP + "    if loss > 3:\n        return\n    loss.backward()", 4),
+    (_STEP + "    if not loss < 1e4 or y is None:\n        pass\n    accelerator.backward(loss)", 4),
+    (_STEP + "    loss = loss / 4\n    assert loss >= 0\n    scaler.scale(loss).backward()", 5),
+    (_STEP + "    (loss / 4).backward()\n    if loss == 0:\n        pass", 5),
+    (_STEP + "    model_engine.backward(loss)\n    while loss > 1:\n        pass", 5),
+    ("import torch\ndef step(loss):\n    if loss != loss:\n        return\n    loss.backward()", 3),
+    ("import torch\ndef step(x):\n  loss = 0\n  for one in x:\n    loss += f(one)\n  if loss > 3: pass\n  loss.backward()", 6),
+    ("import torch\ndef valid(x, y):\n    loss = criterion(m(x), y)\n    if loss < 2:\n        pass", 4),
+    ("import torch\ndef valid(x, y):\n    loss = self.loss_fn(m(x), y)\n    if loss < 2:\n        pass", 4),
+    ("import torch\nclass M:\n  def training_step(s, x):\n    loss = f(x)\n    if loss > 3: pass\n    return {'loss': loss}", 5),
+    ("import torch\nclass M:\n  def go(self):\n    self.loss = f()\n    if self.loss > 3: pass\n    self.loss.backward()", 5),
+    ("import jax\ngrads_of = jax.value_and_grad(f)\nloss, grads = grads_of(p, x)\nif loss > 3:\n    pass", 4),
+    ("import torch\ng = torch.autograd.grad(penalty, x)\npenalty = f(x)\nif penalty > 1:\n    pass", 4),
+])
+def test_a_branch_on_what_is_differentiated_reads_a_tensor(text: str, line: int) -> None:
+    told = {name: at for name, at in rules(text) if name in ("tensor-branch", "data-loop")}
+    assert [*told.values()] == [line]
+
+
+@pytest.mark.parametrize("text", [
+    _STEP + "    loss.backward()\n    loss = loss.item()\n    if loss > 3:\n        pass",
+    _STEP + "    if loss is not None:\n        loss.backward()",
+    _STEP + "    loss.backward()\n    if loss.shape[0] > 3:\n        pass",
+    "import torch\nval_loss = evaluate(m)\nif val_loss < best_loss:\n    pass",
+    "import torch\ndef step(x):\n    loss = None\n    if loss:\n        loss.backward()",
+    "import torch\ndef log(loss):\n    if loss > 3:\n        pass\ndef step(loss):\n    loss.backward()",
+    "import torch\ntask.backward(3)\ngrade = g(x)\nif grade > 3:\n    pass",
+    "import sklearn\nloss = criterion(x)\nif loss > 3:\n    pass",
+])
+def test_a_branch_on_a_plain_number_is_left_alone(text: str) -> None:
+    assert not {name for name, _ in rules(text)} & {"tensor-branch", "data-loop"}
