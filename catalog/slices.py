@@ -17,6 +17,7 @@ from types import MappingProxyType
 
 from catalog.hardware import accelerator
 from catalog.machines import machines_of
+from catalog.offers import INDEX, prices
 from catalog.tables import rows_of
 from core.device import Slice
 
@@ -151,16 +152,16 @@ def count_fault(key: str, chips: int) -> str | None:
 
 
 def count_note(key: str, chips: int) -> str | None:
-    """Return one phrase when no cloud machine has that many chips of a GPU, None when one has or nothing is known.
+    """Return one phrase when no known machine has that many chips of a GPU, None when one has or nothing is known.
 
-    Whoever owns a machine may use any part of it, so that this is a note and rules nothing out.
+    Whoever owns a machine may use any part of it, and some providers rent by the single GPU, so that this rules nothing out.
     """
     known = accelerator(key)
     if known.kind == "tpu" or not machines_of(key) or slice_of(key, chips) is not None:
         return None
-    sizes = ", ".join(str(count) for count in sorted({machine.chips for machine in machines_of(key)}))
+    sizes = ", ".join(str(count) for count in sorted(_sizes(key, known.chips_per_host or 1)))
     near = " or ".join(str(count) for count in nearest_counts(key, chips))
-    return f"no cloud machine has {chips} x {key} (machines have {sizes}); rented, it would be {near}"
+    return f"of the machines known here ({sizes} x {key}) none has {chips}: see that it can be rented, or take {near}"
 
 
 def _tpu_slice(version: Generation, chips: int) -> Slice | None:
@@ -255,7 +256,9 @@ def _per_host(key: str) -> int | None:
     return 1 if chip.kind == "cpu" else chip.chips_per_host
 
 
+@cache
 def _sizes(key: str, per_host: int) -> frozenset[int]:
     """Return the counts that one machine is sold with; any part of it where no machine is listed."""
-    sold = frozenset(machine.chips for machine in machines_of(key))
-    return sold or frozenset(range(1, per_host + 1))
+    machines = frozenset(machine.chips for machine in machines_of(key))
+    offers = frozenset(price.chips_per_instance for price in prices(key) if price.cloud != INDEX)
+    return machines | offers if machines else frozenset(range(1, per_host + 1))

@@ -154,12 +154,12 @@ def seller(offer: Price, today: date) -> str:
 
 
 def _from_catalog(market: _Market) -> tuple[Pool, ...]:
-    """Return the smallest pool and one whole host of every GPU and TPU that somebody sells."""
+    """Return the smallest slice or one GPU, and one whole host of every GPU and TPU that somebody sells."""
     pools: list[Pool] = []
     for chip in catalog.accelerators().values():
         if chip.kind not in CATALOG_KINDS or catalog.cheapest(chip.key, market.where, market.imported) is None:
             continue
         whole = chip.chips_per_host or 1
-        smallest = next(iter(catalog.legal_counts(chip.key, whole)), 1)
+        smallest = next(iter(catalog.legal_counts(chip.key, whole)), 1) if chip.kind == "tpu" else 1
         pools.extend(_priced(chip, count, market, None) for count in sorted({smallest, whole}))
     return tuple(pools)

@@ -42,7 +42,7 @@ def test_what_a_name_was_understood_as_is_among_the_assumptions() -> None:
 
 def test_a_count_of_gpus_that_no_machine_has_is_said() -> None:
     said = understood({"accelerator": "h100-sxm", "count": 5}).assumptions
-    assert [phrase for phrase in said if phrase.startswith("no cloud machine has 5 x h100-sxm")]
+    assert [phrase for phrase in said if "x h100-sxm) none has 5" in phrase]
 
 
 @pytest.mark.parametrize(

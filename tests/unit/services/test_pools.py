@@ -13,6 +13,7 @@ from core.workload import Workload
 from services.pools import echoes, obtainable, pools_for, with_names_said
 from services.price_lists import import_prices
 
+NOTE = "of the machines known here (1, 2, 4, 8 x h100-sxm) none has 5: see that it can be rented, or take 4 or 8"
 CPU = Device("cpu:0", "cpu", "test", "cpu-test", 16 * 2**30, 2)
 
 
@@ -62,7 +63,7 @@ def test_pools_are_asked_for_by_any_name_and_counted_in_chips(asked: str, pools:
 def test_what_names_were_understood_as_becomes_an_assumption() -> None:
     assert echoes("v5p-8,tpu-v6e=16,h100-sxm=5") == (
         "v5p-8 = 4 chips, 2x2x1, one host",
-        "no cloud machine has 5 x h100-sxm (machines have 1, 2, 4, 8); rented, it would be 4 or 8",
+        NOTE,
     )
     assert echoes("all") == echoes("attached") == ()
     said = with_names_said(understood(), "v5p-8").assumptions
