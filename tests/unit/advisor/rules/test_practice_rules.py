@@ -265,4 +265,5 @@ def test_a_rule_is_silent_on_everything_else(identity: str, silent: Case) -> Non
 
 def test_every_rule_of_a_case_fires_somewhere_and_is_silent_somewhere() -> None:
     assert set(FIRES) == set(SILENT)
-    assert set(FIRES) | set(test_case_rules.FIRES) | set(FIRST) == set(CASE_RULES)
+    elsewhere = {"R211"}  # test_environments.py
+    assert set(FIRES) | set(test_case_rules.FIRES) | set(FIRST) | elsewhere == set(CASE_RULES)
