@@ -13,6 +13,7 @@ from core.device import Price
 from core.workload import Where
 
 INDEX = "market median"
+TERMS = ("on-demand", "spot", "community", "flex-start", "committed-1y", "committed-3y")
 _FIRM = ("on-demand",)
 _REVOCABLE = ("on-demand", "spot", "community")
 _EVERYWHERE = ("", "all", "global")
@@ -34,27 +35,29 @@ def clouds() -> tuple[str, ...]:
     return tuple(sorted({_word(price.cloud) for group in _by_accelerator().values() for price in group} - {INDEX}))
 
 
-def cheapest(key: str, where: Where, imported: Iterable[Price] = ()) -> Price | None:
-    """Return the cheapest price for which a whole machine with this chip can be had now, or None.
+def cheapest(key: str, where: Where, imported: Iterable[Price] = (), terms: str = "") -> Price | None:
+    """Return the cheapest price for which a whole machine with this chip can be had, or None.
 
-    On demand always counts; spot and community offers only when `where.spot`. Commitments, queued starts and prices without
-    a host never count. An index over providers and figures of low confidence count only where nothing firmer is known.
+    On demand always counts; spot and community offers only when `where.spot`. Commitments and queued starts count only when
+    `terms` asks for them, prices without a host never. An index over providers and figures of low confidence count only where
+    nothing firmer is known.
     Where a list that the user imported has a fitting price, only such lists count: it says what this user pays.
 
     Args:
         key: key of an accelerator.
         where: clouds and regions (empty: all), whether spot will do; `own_only` rules out renting.
         imported: prices of lists that the user imported, of any accelerator.
+        terms: one of `TERMS`, and no other will do; empty leaves it to `where`.
     """
     if where.own_only:
         return None
-    terms = _REVOCABLE if where.spot else _FIRM
+    wanted_terms = (terms,) if terms else _REVOCABLE if where.spot else _FIRM
     wanted_clouds = {_word(cloud) for cloud in where.clouds}
     wanted_regions = {_word(region) for region in where.regions}
     fitting = [
         price
         for price in prices(key, imported)
-        if price.terms in terms
+        if price.terms in wanted_terms
         and (not wanted_clouds or _word(price.cloud) in wanted_clouds)
         and _in_regions(price.region, wanted_regions)
     ]

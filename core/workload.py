@@ -125,11 +125,19 @@ class Targets:
 
 @dataclass(frozen=True, slots=True)
 class PoolRequest:
-    """A pool that the user named: a catalog key or a device id such as `cpu:0`, a count of chips, and the price of one chip."""
+    """A pool that the user named.
+
+    Args:
+        accelerator: a catalog key or a device id such as `cpu:0`.
+        count: chips.
+        price_usd_per_h: of one chip, when the user gave one.
+        terms: on which it is to be rented (`committed-1y`, `spot`, ...); empty leaves it to the workload.
+    """
 
     accelerator: str
     count: int
     price_usd_per_h: float | None = None
+    terms: str = ""
 
 
 @dataclass(frozen=True, slots=True)

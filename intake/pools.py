@@ -6,7 +6,7 @@ assumptions, so that the reader sees "v5p-8 = 4 chips" before paying for eight.
 
 import re
 
-from catalog import accelerator, count_note, counted, parse_name
+from catalog import TERMS, accelerator, count_note, counted, parse_name
 from core.errors import BadInput
 from core.workload import PoolRequest
 from intake.fields import Section
@@ -14,7 +14,7 @@ from intake.ownership import chip_hour
 from intake.wording import fault
 
 _DEVICE = re.compile(r"(cpu|gpu|tpu):\d{1,4}")
-_KEYS = ("accelerator", "count", "price_usd_per_h", "price")
+_KEYS = ("accelerator", "count", "terms", "price_usd_per_h", "price")
 MOST_CHIPS = 10**6
 
 
@@ -46,8 +46,9 @@ def _pool(path: str, entry: object, assumed: list[str]) -> PoolRequest:
     count = section.whole("count", 1, MOST_CHIPS)
     price = section.number("price_usd_per_h", 0, 1e9)
     if is_device(name):
-        if section.has("price"):
-            raise fault(f"{path}.price", name, "price_usd_per_h for an attached device", "write price_usd_per_h: N")
+        for key in ("price", "terms"):
+            if section.has(key):
+                raise fault(f"{path}.{key}", name, "price_usd_per_h for an attached device", "write price_usd_per_h: N")
         return PoolRequest(name, count or 1, price)
     try:
         named = parse_name(name) if count is None else counted(parse_name(name), count)
@@ -55,9 +56,10 @@ def _pool(path: str, entry: object, assumed: list[str]) -> PoolRequest:
         raise type(error)(f"{path}.accelerator: {error.got}", error.expected, error.remedy) from None
     chips = named.chips or 1
     assumed += [said for said in (named.said != named.key and named.echo, count_note(named.key, chips)) if said]
+    given = [key for key in ("price", "price_usd_per_h", "terms") if section.has(key)]
+    if len(given) > 1:
+        raise fault(path, " and ".join(given), "one of price, price_usd_per_h and terms", "keep one of them")
     if section.has("price"):
-        if price is not None:
-            raise fault(path, "price and price_usd_per_h", "one of them", "keep one of them")
         price, arithmetic = chip_hour(f"{path}.price", section.values["price"], accelerator(named.key), chips)
         assumed.append(f"{chips} x {named.key}: {arithmetic}")
-    return PoolRequest(named.key, chips, price)
+    return PoolRequest(named.key, chips, price, section.choice("terms", TERMS) or "")

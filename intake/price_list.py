@@ -11,7 +11,7 @@ import io
 from collections.abc import Iterator, Mapping
 from datetime import date
 
-from catalog import parse_name
+from catalog import TERMS, parse_name
 from core.device import Price
 from core.errors import BadInput
 from intake.price_list_skypilot import COLUMNS, read_skypilot
@@ -20,7 +20,6 @@ from intake.wording import nearest, say
 
 MOST_BYTES = 32 * 2**20
 MOST_ROWS = 500_000
-TERMS = ("on-demand", "spot", "community", "flex-start", "committed-1y", "committed-3y")
 OWN = (
     "accelerator", "cloud", "instance", "region", "terms", "usd_per_chip_h", "usd_per_h", "chips_per_instance", "vcpus",
     "host_memory_gib", "source", "source_date", "confidence", "notes",

@@ -126,17 +126,17 @@ def _named(request: PoolRequest, devices: Sequence[Device], market: _Market) -> 
         known = ", ".join(d.id for d in devices) or "nothing"
         raise BadInput(f"device {request.accelerator!r}", f"an attached device: {known}", "list them with: ./tandem devices")
     chip = catalog.accelerator(request.accelerator)
-    return _priced(chip, request.count, market, request.price_usd_per_h)
+    return _priced(chip, request.count, market, request.price_usd_per_h, request.terms)
 
 
-def _priced(chip: Accelerator, count: int, market: _Market, usd_per_chip_h: float | None) -> Pool:
+def _priced(chip: Accelerator, count: int, market: _Market, usd_per_chip_h: float | None, terms: str = "") -> Pool:
     known = catalog.slice_of(chip.key, count)
     hosts = known.hosts if known is not None else -(-count // chip.chips_per_host) if chip.chips_per_host else 1
     if usd_per_chip_h is not None:
         return Pool(chip.key, count, chip.kind, usd_per_chip_h * count, "price given", hosts=hosts)
-    offer = catalog.cheapest(chip.key, market.where, market.imported)
+    offer = catalog.cheapest(chip.key, market.where, market.imported, terms)
     if offer is None:
-        return Pool(chip.key, count, chip.kind, None, "no price known", hosts=hosts)
+        return Pool(chip.key, count, chip.kind, None, " ".join(filter(None, ("no", terms, "price known"))), hosts=hosts)
     return Pool(chip.key, count, chip.kind, offer.usd_per_chip_h * count, seller(offer, market.today), hosts=hosts)
 
 

@@ -27,6 +27,7 @@ def understood(*pools: object) -> Workload:
         ({"accelerator": "TPU v5 lite", "count": 16, "price_usd_per_h": 1.5}, PoolRequest("tpu-v5e", 16, 1.5)),
         ({"accelerator": "h100-sxm"}, PoolRequest("h100-sxm", 1)),
         ({"accelerator": "gpu:0"}, PoolRequest("gpu:0", 1)),
+        ({"accelerator": "tpu-v5p", "count": 64, "terms": "committed-1y"}, PoolRequest("tpu-v5p", 64, None, "committed-1y")),
     ],
 )
 def test_a_pool_is_a_key_and_chips_whatever_it_is_called(entry: object, request_: PoolRequest) -> None:
@@ -59,6 +60,8 @@ def test_a_count_of_gpus_that_no_machine_has_is_said() -> None:
         ({"accelerator": "h100-sxm", "price": 3}, "pools[0].price: 3"),
         ({"accelerator": "h100-sxm", "price_usd_per_h": 2, "price": {"capital_usd": 1, "years": 3}}, "keep one of them"),
         ({"accelerator": "gpu:0", "price": {"capital_usd": 1, "years": 3}}, "price_usd_per_h for an attached device"),
+        ({"accelerator": "h100-sxm", "terms": "comitted-1y"}, "did you mean 'committed-1y'?"),
+        ({"accelerator": "h100-sxm", "terms": "spot", "price_usd_per_h": 2}, "price_usd_per_h and terms"),
         (7, "pools[0]: 7"),
     ],
 )

@@ -114,6 +114,17 @@ def test_a_list_of_the_user_prices_the_pools(tmp_path: Path, monkeypatch: pytest
     assert (pool.price_usd_per_h, pool.where) == (30.0, "Acme oslo, on-demand, your price list")
 
 
+def test_a_pool_is_rented_on_the_terms_that_are_asked_for() -> None:
+    asked = [{"accelerator": "tpu-v5p", "count": 4, "terms": terms} for terms in ("on-demand", "committed-3y")]
+    asked.append({"accelerator": "rtx5090", "count": 1, "terms": "committed-3y"})
+    firm, committed, unknown = pools_for(understood(pools=asked), (), "all")
+    assert firm.price_usd_per_h is not None
+    assert committed.price_usd_per_h is not None
+    assert committed.price_usd_per_h < firm.price_usd_per_h
+    assert ", committed-3y" in committed.where
+    assert (unknown.price_usd_per_h, unknown.where) == (None, "no committed-3y price known")
+
+
 def test_the_price_of_a_pool_scales_with_its_chips() -> None:
     one, many = (pools_for(understood(), (CPU,), f"tpu-v6e={count}")[0].price_usd_per_h for count in (1, 64))
     assert one is not None
