@@ -6,14 +6,17 @@ A rule that is past the day on which it had to be looked at again still counts; 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
+from typing import TypeAlias, cast
 
-from advisor.rules import Finding, Rule, Subject, job_rules, rules_about, split_rules
-from advisor.rules.case import Code, case_of
+from advisor.rules import Finding, Rule, Subject, job_rules, rules_about, rules_of_chip, split_rules
+from advisor.rules.case import Case, Code, case_of
 from advisor.rules.split_case import SplitCase, asked_split
 from core.advice import Exclusion, Verdict
 from core.device import Accelerator
 from core.probe import Runtime
 from core.workload import Workload
+
+Said: TypeAlias = tuple[Rule[Case], Finding]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +50,21 @@ def screen(
         counts: sizes of the pools of this chip, ascending; None takes those that the workload names.
     """
     case = case_of(workload, code, runtime, kind, chip, name, counts)
-    verdicts = tuple(
-        _verdict(found, rule, code.today, runtime.id, name)
-        for rule in rules_about(runtime.id, kind)
-        if (found := rule.check(case)) is not None
-    )
+    own = ((rule, found) for rule in rules_about(runtime.id, kind) if (found := rule.check(case)) is not None)
+    said = sorted((*_said_of_chip(case, name, counts), *own), key=lambda pair: pair[0].id)
+    verdicts = tuple(_verdict(found, rule, code.today, runtime.id, name) for rule, found in said)
     out = next((v for v in verdicts if v.effect == "exclude"), None)
     exclusion = None if out is None else Exclusion(runtime.id, name, out.rule, out.flag, out.reason, out.source)
     return Screening(verdicts, exclusion, prod(v.factor for v in verdicts))
+
+
+def _said_of_chip(case: Case, name: str, counts: tuple[int, ...] | None) -> tuple[Said, ...]:
+    """Return what rules say of a chip in every runtime; they are asked once for a workload, chip and sizes of pools."""
+    key = (case.kind, name, counts)
+    if key not in case.code.told:
+        asked = ((rule, rule.check(case)) for rule in rules_of_chip(case.kind))
+        case.code.told[key] = tuple((rule, found) for rule, found in asked if found is not None)
+    return cast("tuple[Said, ...]", case.code.told[key])
 
 
 def overall(code: Code) -> tuple[Verdict, ...]:

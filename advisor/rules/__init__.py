@@ -86,6 +86,7 @@ class RuleFacts:
         explains: whether it only explains what the cost model computes.
         kinds: kinds of chips that it speaks of; empty for all.
         runtimes: ids of the runtimes that it speaks of; empty for all.
+        by_runtime: whether it looks at the runtime although it speaks of all; others are asked once for a chip.
     """
 
     flag: str
@@ -97,6 +98,7 @@ class RuleFacts:
     explains: bool = False
     kinds: tuple[str, ...] = ()
     runtimes: tuple[str, ...] = ()
+    by_runtime: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,11 @@ class Rule(Generic[Subject]):
     def speaks_of(self, runtime: str, kind: str) -> bool:
         """Return whether a runtime on a kind of chip is within what the rule is about."""
         return (not self.facts.kinds or kind in self.facts.kinds) and (not self.facts.runtimes or runtime in self.facts.runtimes)
+
+    @property
+    def of_chip(self) -> bool:
+        """Whether it says the same of a chip in every runtime."""
+        return not self.facts.runtimes and not self.facts.by_runtime
 
     def is_stale(self, today: str) -> bool:
         """Return whether it must be looked at again on an ISO date; never when no date is given."""
@@ -233,13 +240,23 @@ def split_rules() -> tuple[Rule[SplitCase], ...]:
 
 @cache
 def rules_about(runtime: str, kind: str) -> tuple[Rule[Case], ...]:
-    """Return those of `all_rules` that speak of a runtime on a kind of chip.
+    """Return those of `all_rules` that speak of a runtime on a kind of chip and differ between runtimes.
 
     Args:
         runtime: its id.
         kind: of the chip.
     """
-    return tuple(one for one in all_rules() if one.speaks_of(runtime, kind))
+    return tuple(one for one in all_rules() if not one.of_chip and one.speaks_of(runtime, kind))
+
+
+@cache
+def rules_of_chip(kind: str) -> tuple[Rule[Case], ...]:
+    """Return those of `all_rules` that speak of a kind of chip and say the same in every runtime.
+
+    Args:
+        kind: of the chip.
+    """
+    return tuple(one for one in all_rules() if one.of_chip and one.speaks_of("", kind))
 
 
 def _by_id(rules: Iterable[Rule[Subject]]) -> tuple[Rule[Subject], ...]:

@@ -21,7 +21,7 @@ TPU_ONLY = ("tpu",)
 
 def facts(
     flag: str, effects: str, magnitude: str, source: str, expires: str, *, explains: bool = False,
-    kinds: tuple[str, ...] = (), runtimes: tuple[str, ...] = (),
+    kinds: tuple[str, ...] = (), runtimes: tuple[str, ...] = (), by_runtime: bool = False,
 ) -> RuleFacts:
     """Return what is written down of a rule whose source was read on `READ`.
 
@@ -30,6 +30,6 @@ def facts(
         effects: what it may do, words with spaces between.
         magnitude, source: as in `RuleFacts`.
         expires: one of the dates above.
-        explains, kinds, runtimes: as in `RuleFacts`.
+        explains, kinds, runtimes, by_runtime: as in `RuleFacts`.
     """
-    return RuleFacts(flag, tuple(effects.split()), magnitude, source, READ, expires, explains, kinds, runtimes)
+    return RuleFacts(flag, tuple(effects.split()), magnitude, source, READ, expires, explains, kinds, runtimes, by_runtime)

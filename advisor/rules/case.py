@@ -1,7 +1,7 @@
 """What a rule may look at: one workload in one runtime on one kind of chip. Also how versions are compared."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from advisor.rules.graph import Graph, graph_of
@@ -57,6 +57,7 @@ class Code:
         flop_per_step: what one step of the task does.
         asked: (accelerator, chips) of the pools that the user named, in that order.
         today: ISO date on which the question is asked; empty when nobody says, and then nothing is stale.
+        told: what rules already said of each chip, whatever the runtime; filled by the screening, so that it asks them once.
     """
 
     workload: Workload
@@ -70,6 +71,9 @@ class Code:
     flop_per_step: int
     asked: tuple[tuple[str, int], ...]
     today: str = ""
+    told: dict[tuple[str, str, tuple[int, ...] | None], tuple[object, ...]] = field(
+        default_factory=dict[tuple[str, str, tuple[int, ...] | None], tuple[object, ...]], compare=False, repr=False
+    )
 
     def needs(self, *names: str) -> tuple[str, ...]:
         """Return which of some libraries the existing code needs."""

@@ -48,7 +48,8 @@ class Environment:
     def words(self) -> str:
         """Python and the pins in one line."""
         told = [(name, version) for name, version in self.pins if version or name in self.holds]
-        return ", ".join((f"Python {self.python}", *(f"{name} {version}" if version else f"another {name}" for name, version in told)))
+        pins = (f"{name} {version}" if version else f"another {name}" for name, version in told)
+        return ", ".join((f"Python {self.python}", *pins))
 
     @property
     def settled(self) -> bool:
@@ -273,7 +274,7 @@ def _all_needs(release: Release) -> tuple[Need, ...]:
 @rule("R211", facts(
     "version_conflict", "exclude suggest", "one environment, or the pair that conflicts and two",
     "catalog/data/pins.csv: package metadata read "
-    "2026-11-30 and 2026-12-01", PACKAGES, kinds=("tpu",),
+    "2026-11-30 and 2026-12-01", PACKAGES, kinds=("tpu",), by_runtime=True,
 ))
 def packages_must_fit_one_environment(case: Case) -> Finding | None:
     """What the code needs beside its framework must fit one environment with it, or goes into two."""

@@ -119,7 +119,9 @@ def torch_tpu_starts_at_v4(case: Case) -> Finding | None:
     return Finding("exclude", f"TorchTPU does not recognise {case.chip_name}: it starts at TPU v4")
 
 
-@rule("R011", facts("version_conflict", "exclude", "libtpu 0.0.21 against 0.0.50 or newer", METADATA, PACKAGES, kinds=TPU_ONLY))
+@rule("R011", facts(
+    "version_conflict", "exclude", "libtpu 0.0.21 against 0.0.50 or newer", METADATA, PACKAGES, kinds=TPU_ONLY, by_runtime=True,
+))
 def torch_xla_shares_no_environment(case: Case) -> Finding | None:
     """PyTorch/XLA pins a libtpu that TorchTPU and current JAX refuse."""
     if not case.needs("torch_xla"):
@@ -132,7 +134,9 @@ def torch_xla_shares_no_environment(case: Case) -> Finding | None:
     return None
 
 
-@rule("R012", facts("version_conflict", "suggest", "one environment with libtpu 0.0.50.1", METADATA, PACKAGES, kinds=TPU_ONLY))
+@rule("R012", facts(
+    "version_conflict", "suggest", "one environment with libtpu 0.0.50.1", METADATA, PACKAGES, kinds=TPU_ONLY, by_runtime=True,
+))
 def torch_tpu_and_jax_fit(case: Case) -> Finding | None:
     """TorchTPU and JAX 0.12.0.1 fit one environment."""
     if case.runtime.id not in ("torch-tpu", *JAX):
@@ -158,7 +162,7 @@ def vllm_jax_needs_its_own_container(case: Case) -> Finding | None:
 
 @rule("R027", facts(
     "version_conflict", "exclude", "compute capability 7.5 or newer", "jax documentation, installation (@cec06d1)",
-    PACKAGES, kinds=("gpu",),
+    PACKAGES, kinds=("gpu",), by_runtime=True,
 ))
 def cuda_13_drops_volta(case: Case) -> Finding | None:
     """CUDA 13 has no kernels for V100 and P100."""

@@ -284,7 +284,7 @@ def steps_of_a_loop_are_too_little_work(case: Case) -> Finding | None:
 @rule("R149", facts(
     "serial_scan", "penalise warn", "rank x 0.1 in PyTorch/XLA; an epoch: TPU 1,748 s, CPU 302 s, GPU 12 s",
     "pytorch/xla issues 2422, 1027",
-    PRACTICE, kinds=TPU_ONLY,
+    PRACTICE, kinds=TPU_ONLY, by_runtime=True,
 ))
 def recurrent_layers_are_serial(case: Case) -> Finding | None:
     """Recurrent layers are chains of small steps, which PyTorch/XLA even unrolls into one graph."""

@@ -104,7 +104,7 @@ def onnx_runtime_has_no_tpu(case: Case) -> Finding | None:
 
 @rule("R025", facts(
     "version_conflict", "exclude", "removed in 1.23", "onnxruntime ROCm execution provider page (2026-09-04)",
-    PACKAGES, kinds=("gpu",),
+    PACKAGES, kinds=("gpu",), by_runtime=True,
 ))
 def onnx_runtime_dropped_rocm(case: Case) -> Finding | None:
     """ONNX Runtime removed its ROCm provider in 1.23."""
@@ -131,7 +131,7 @@ def jetstream_is_archived(case: Case) -> Finding | None:
 @rule("R210", facts(
     "custom_kernel_generation", "exclude", "compute capability 8.0; 8.9 for fp8 of Transformer Engine",
     "README of Dao-AILab/flash-attention; "
-    "NVIDIA Transformer Engine, prerequisites", PACKAGES, kinds=("gpu",),
+    "NVIDIA Transformer Engine, prerequisites", PACKAGES, kinds=("gpu",), by_runtime=True,
 ))
 def kernels_need_a_generation(case: Case) -> Finding | None:
     """Kernels of a library start at a generation of GPUs: flash-attn 2 at Ampere, flash-attn 3 at Hopper."""

@@ -21,6 +21,7 @@ def _switched(code: Code) -> str | None:
 
 @rule("R186", facts(
     "eol", "exclude", "compute capability 7.5 or newer", "pytorch/pytorch issues 172352, 190385", PACKAGES, kinds=("gpu",),
+    by_runtime=True,
 ))
 def volta_was_dropped(case: Case) -> Finding | None:
     """Builds for CUDA 13 dropped V100 and P100."""
@@ -34,7 +35,7 @@ def volta_was_dropped(case: Case) -> Finding | None:
 
 @rule("R187", facts("version_conflict", "exclude", "torch 2.7 and CUDA 12.8 or newer", "pytorch/pytorch issues 153928, 167244",
 SILICON,
-                    kinds=("gpu",)))
+                    kinds=("gpu",), by_runtime=True))
 def blackwell_needs_new_builds(case: Case) -> Finding | None:
     """Blackwell GPUs need builds for CUDA 12.8 or newer, in PyTorch from 2.7 on."""
     if case.key not in BLACKWELL:
@@ -83,7 +84,7 @@ def jax_refuses_an_older_cudnn(case: Case) -> Finding | None:
 
 @rule("R190", facts("version_conflict", "warn", "CUDA 12 and cuDNN 9 from 1.19 on", "microsoft/onnxruntime issues 23372, 23612",
 PACKAGES,
-                    kinds=("gpu",)))
+                    kinds=("gpu",), by_runtime=True))
 def onnx_runtime_needs_its_cuda(case: Case) -> Finding | None:
     """ONNX Runtime for GPUs needs CUDA 12 and cuDNN 9 from 1.19 on."""
     if not case.needs("onnxruntime-gpu") or case.at_least("onnxruntime-gpu", "1.19") is False:

@@ -17,6 +17,7 @@ from advisor.rules import (
     job_rules,
     rule,
     rules_about,
+    rules_of_chip,
     split_rules,
 )
 from advisor.rules.case import Case, Code, code_of
@@ -109,10 +110,28 @@ def test_a_rule_file_that_cannot_be_imported_stops_the_start_with_its_name(
 
 
 def test_rules_about_a_runtime_on_a_chip_are_those_whose_scope_it_is_in() -> None:
-    chosen = {one.id for one in rules_about("jax", "cpu")}
-    assert "R030" not in chosen  # of TPUs
-    assert "R004" not in chosen  # of MXNet
-    assert "R102" in chosen  # of everything
+    assert {"R001", "R002", "R011"} <= {one.id for one in rules_about("tf-xla", "tpu")}
+    assert {"R004", "R002"}.isdisjoint(one.id for one in rules_about("jax", "tpu"))
+    assert {"R030", "R102"} <= {one.id for one in rules_of_chip("tpu")}
+    assert "R030" not in {one.id for one in rules_of_chip("cpu")}
+
+
+def test_every_rule_of_a_case_is_asked_for_each_runtime_or_once_for_a_chip() -> None:
+    kinds = ("cpu", "gpu", "tpu", "other")
+    runtimes = ("jax", "torch-xla", "torch-tpu", "tf-graph", "keras-jax", "mxnet")
+    asked = {one.id for kind in kinds for runtime in runtimes for one in rules_about(runtime, kind)}
+    once = {one.id for kind in kinds for one in rules_of_chip(kind)}
+    assert asked | once == {one.id for one in all_rules()}
+    assert not asked & once
+
+
+@pytest.mark.parametrize("one", [one for one in all_rules() if one.of_chip], ids=lambda one: one.id)
+def test_a_rule_that_is_asked_once_for_a_chip_does_not_look_at_the_runtime(one) -> None:
+    names = set(one.check.__code__.co_names)
+    for helper in names & set(one.check.__globals__):
+        names |= set(getattr(getattr(one.check.__globals__[helper], "__code__", None), "co_names", ()))
+    assert not {"runtime", "version"} & names
+    assert "at_least" not in names or "code" in names
 
 
 @pytest.mark.parametrize(("today", "told"),
