@@ -75,3 +75,11 @@ def test_a_list_that_cannot_be_used_says_which_line(open_page: Opener) -> None:
     page.run()
     assert not page.exception
     assert any("line 3" in error.value.replace("\\", "") for error in page.error)
+
+
+def test_the_field_for_pools_says_back_what_a_name_means(open_page: Opener) -> None:
+    page = open_page(workload="mlp:train", pools="v5p-8,A100-80GB:8")
+    assert not page.exception
+    said = [caption.value.replace("\\", "") for caption in page.caption]
+    assert "v5p-8 = 4 chips, 2x2x1, one host" in said
+    assert "A100-80GB = 8 chips of a100-80, one host" in said
