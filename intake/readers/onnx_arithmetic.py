@@ -143,12 +143,15 @@ def _logic(apply: Callable[[bool, bool], bool]) -> Apply:
 
 
 def _cast(step: Step, value: Element) -> Element:
-    if isinstance(value, Polynomial) or step.op == "CastLike":
+    if isinstance(value, Polynomial):
         return value
-    to = step.whole("to", 1)
-    if to == 9:
-        return int(value != 0)
-    return float(value) if to in {1, 10, 11, 16} else trunc(value)
+    if step.op == "CastLike":
+        like = step.inputs[1].dtype if len(step.inputs) > 1 and step.inputs[1] is not None else ""
+        truth, fraction = like == "bool", like.startswith(("fp", "bf"))
+    else:
+        to = step.whole("to", 1)
+        truth, fraction = to == 9, to in {1, 10, 11, 16}
+    return int(value != 0) if truth else float(value) if fraction else trunc(value)
 
 
 def _clip(step: Step, taken: tuple[Element, ...]) -> Element:

@@ -20,7 +20,7 @@ _Move: TypeAlias = Callable[[Step, list[list[int]]], list[Known]]
 def folded(step: Step, done: Done) -> tuple[Known | None, ...]:
     """Return the elements of each result, where they follow from those of the operands."""
     told = tuple(result.known for result in done.results)
-    known = [one.known for one in step.inputs if one is not None]
+    known = [one.known for place in _read(step) if (one := step.inputs[place]) is not None]
     if any(one is not None for one in told) or not known or any(one is None or len(one) > MOST_KNOWN for one in known):
         return told
     sizes = [[one for one in result.shape if isinstance(one, int)] for result in done.results]
@@ -47,9 +47,13 @@ def _elements(step: Step, place: int) -> Known:
     return known
 
 
+def _read(step: Step) -> list[int]:
+    """Return places of the operands whose elements count: of what another only lends its dtype to, the first alone."""
+    return [place for place, one in enumerate(step.inputs) if one is not None and (place == 0 or step.op != "CastLike")]
+
+
 def _each(step: Step, result: list[int]) -> Known:
-    there = [place for place, one in enumerate(step.inputs) if one is not None]
-    operands = [(_sizes(step, place), _elements(step, place)) for place in there]
+    operands = [(_sizes(step, place), _elements(step, place)) for place in _read(step)]
     apply, found = ELEMENTS[step.op], list[Element]()
     for place in places_in(result):
         value = apply(step, tuple(known[_flat(place, sizes)] for sizes, known in operands))

@@ -53,6 +53,8 @@ def uses_of(nodes: Iterable[OnnxNode], found: Uses | None = None) -> Uses:
             if len(mine) < 32:
                 mine.add((node.op, place))
                 mine.update(onward if place == 0 else ())
+                if node.op == "Gather" and place == 0:  # rows of it, such as the chosen experts
+                    mine.update((f"gathered {op}", at) for op, at in uses.get(node.outputs[0], ()) if op in ("MatMul", "Gemm"))
     return uses
 
 
@@ -80,6 +82,7 @@ def role_of(stored: Stored, kind: str, uses: set[tuple[str, int]]) -> str:
         return "constant"
     if _MADE.search(stored.name) or is_operator(_NUMBERED.sub("", stored.name)):
         table = ("Gather", 0) in uses and len(stored.shape) == 2
+        table = table or (len(stored.shape) > 2 and any(op.startswith("gathered") for op, _ in uses))
         return "parameter" if total > 1 and (weight or table) else "constant"
     return "parameter" if total > 1 or "." in stored.name else "constant"
 

@@ -87,6 +87,18 @@ def test_what_an_exporter_computed_beforehand_is_no_parameter_and_a_weight_that_
     assert (roles["val_7"], roles["unsqueeze_14"], roles["scale"]) == ("parameter", "constant", "parameter")
 
 
+@pytest.mark.parametrize(("like", "dtype", "rows"), [((3, 5), INT64, 6), ((3, 5), BOOL, 1), ((), INT64, 6), ((7,), INT64, 6)])
+def test_what_is_cast_like_another_takes_its_dtype_and_no_more_of_it(like: tuple[int, ...], dtype: int, rows: int) -> None:
+    body = graph(
+        [node("CastLike", ["n", "like"], ["m"]), node("Cast", ["m"], ["k"], to=INT64),
+         node("Reshape", ["k", "one"], ["shape"]), node("Expand", ["x", "shape"], ["y"])],
+        [value("x", (1,)), value("like", like, dtype)], [value("y", None)],
+        [tensor("n", (), whole=(6,), dtype=INT64), tensor("one", (1,), INT64, whole=(1,))],
+    )  # fmt: skip
+    found = read(body)
+    assert [found.tensors[at].shape for at in found.outputs] == [(rows,)]
+
+
 def test_external_data_are_counted_and_not_opened() -> None:
     found = read_sample("dense")
     assert any("were not opened" in note for note in found.notes)
