@@ -5,7 +5,8 @@ limit: libraries are entitled to it). Anything else is a failure: a reader witho
 sandbox denies, a crash of a reader of our own, a file outside the scratch folder, a process left over, or a good file that is
 not read. Exit 0 only without any. Each mutant is read by a process of its own; mutants depend on the seed alone.
 
-Run: `python -m bench.mutants [--count 2000] [--seed N] [--reader NAME] [--keep FOLDER] [--json] FILE...`. A FILE may be a folder.
+Run: `python -m bench.mutants [--count 2000] [--seed N] [--reader NAME] [--keep FOLDER] [--json] [FILE...]`. A FILE may be a
+folder. Without any, the samples of every format that the tests hold: the mutants are dealt out evenly to the formats.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -31,6 +32,9 @@ OF_LIBRARIES = Limits(memory_bytes=16 * 2**30, cpu_s=60, wall_s=90.0)
 LOOK_EACH = 50
 HEAD_BYTES = 4096
 SHOWN = 20
+READERS = "intake.readers"
+SAMPLES = Path(__file__).resolve().parent.parent / "tests" / "samples" / "models"
+"""One folder a format, named as its reader."""
 
 
 @dataclass
@@ -110,6 +114,29 @@ def reader_for(path: Path, package: str) -> str:
         if hasattr(module, "fits") and module.fits(path.name, head):
             return found.name
     raise BadInput(str(path), f"a file that a reader of {package} fits", "name one with --reader")
+
+
+def samples() -> list[tuple[str, Path]]:
+    """Return reader and path of the samples of all formats: files, and folders that are read whole.
+
+    Raises:
+        BadInput: there are none.
+    """
+    names = [name for _, name, _ in pkgutil.iter_modules(import_module(READERS).__path__)]
+    found = [(name, one) for name in names if (SAMPLES / name).is_dir() for one in sorted((SAMPLES / name).iterdir())
+             if one.name != "expected.json"]  # fmt: skip
+    if not found:
+        raise BadInput(f"no samples in {SAMPLES}", "those of the tests", "name good files")
+    return found
+
+
+def shared(count: int, weights: Mapping[str, int]) -> dict[str, int]:
+    """Return how many mutants each reader gets: by weight, and all of them together `count`."""
+    whole = sum(weights.values())
+    found = {name: count * weight // whole for name, weight in weights.items()}
+    for name in list(found)[: count - sum(found.values())]:
+        found[name] += 1
+    return found
 
 
 def attempt(sandbox: Sandbox, tally: Tally, source: Path | bytes, name: str, told: str) -> bool:
@@ -197,11 +224,11 @@ def verdict_line(tallies: Sequence[Tally], reached: int) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Spoil, read, count, and print the table, or JSON."""
     parser = argparse.ArgumentParser(prog="python -m bench.mutants", description=__doc__)
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a good file or folder")
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="a good file or folder; by default all samples")
     parser.add_argument("--count", type=int, default=2000, help="mutants in all")
     parser.add_argument("--seed", type=int, default=1, help="which mutants")
     parser.add_argument("--reader", help="for all files; by default the one that fits")
-    parser.add_argument("--package", default="intake.readers", help="where readers are")
+    parser.add_argument("--package", default=READERS, help="where readers are")
     parser.add_argument("--keep", type=Path, help="folder for mutants that failed")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     asked = parser.parse_args(arguments)
@@ -211,13 +238,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         scratch.mkdir()
         by_reader: dict[str, list[Subject]] = {}
         try:
-            for number, path in enumerate(asked.files):
-                subject = Subject(path, Path(room) / str(number))
-                by_reader.setdefault(asked.reader or reader_for(path, asked.package), []).append(subject)
+            given = [(asked.reader or reader_for(path, asked.package), path) for path in asked.files] or samples()
+            for number, (reader, path) in enumerate(given):
+                by_reader.setdefault(reader, []).append(Subject(path, Path(room) / str(number)))
             if asked.keep:
                 asked.keep.mkdir(parents=True, exist_ok=True)
             tempfile.tempdir = str(scratch)
-            shares = {reader: asked.count * len(subjects) // len(asked.files) for reader, subjects in by_reader.items()}
+            shares = shared(asked.count, {reader: 1 if not asked.files else len(one) for reader, one in by_reader.items()})
             tallies = [
                 measure(reader, asked.package, subjects, shares[reader], asked.seed, asked.keep, scratch)
                 for reader, subjects in by_reader.items()

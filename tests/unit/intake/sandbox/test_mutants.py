@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.mutants import main
+from bench.mutants import main, samples, shared
 from bench.mutations import LARGEST_BYTES, MUTATIONS, mutant
+from intake.files import readers
 
 READERS = "tests.samples.hostile_readers"
 TEXT = b'{"shape": [3, 4], "name": "layer"}' * 3
@@ -58,3 +59,12 @@ def test_a_reader_without_words_for_what_it_meets_falls_short_and_its_mutants_ar
 def test_a_file_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--reader", "echo", "--package", READERS, str(tmp_path / "missing")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_mutants_are_dealt_out_to_the_last_one() -> None:
+    assert shared(2000, dict.fromkeys("abcdefghijk", 1)) == {**dict.fromkeys("abcdefghi", 182), "j": 181, "k": 181}
+    assert shared(10, {"a": 3, "b": 1}) == {"a": 8, "b": 2}
+
+
+def test_samples_are_there_for_every_format_that_is_read() -> None:
+    assert {reader for reader, _ in samples()} == {*readers()}
