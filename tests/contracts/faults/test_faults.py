@@ -8,6 +8,8 @@ import pytest
 from bench.faults import MEANT_FOR, measure, processor
 from bench.trial import Trial
 
+pytestmark = pytest.mark.slow
+
 CHOSEN = {
     "jax": ("honest", "constant folding", "loop-invariant hoisting", "zeros for inputs", "constant inputs", "bf16 for fp32",
             "tf32 for fp32", "throttled clock", "first call counted", "silent CPU fall-back"),

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 COMMAND = "import os, sys; print(os.getcwd(), *sys.argv[1:]); print(sys.path[0])\n"
 

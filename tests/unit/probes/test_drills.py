@@ -19,6 +19,8 @@ from probes.launcher import Limits
 from probes.plan import Planned
 from probes.session import Answered, Event, Waiting, run_probes
 
+pytestmark = pytest.mark.slow
+
 PROBES = ("jax", "torch-eager")
 
 

@@ -21,6 +21,8 @@ from probes.environments import Built, Environments
 from probes.runtimes import installed_runtimes
 from probes.usability import usable_by
 
+pytestmark = pytest.mark.slow
+
 SPEC = replace(environment_spec("mxnet"), disk_bytes=1.0)
 CPU = Device("cpu:0", "cpu", "test", "cpu-test", 24 * 2**30, 2)
 
