@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import Portal
+from tests.browser.conftest import PATIENCE_MS, Portal
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 RUN_S = 240
 """The longest that a small run on a busy machine of two cores may take."""
 
-PAGES = ("", "history", "devices", "about")
+FINISHED = "run"
+PAGES = ("", "history", "devices", "about", FINISHED)
 
 
 def _settled(page: Page) -> None:
@@ -30,7 +31,7 @@ def _choose(page: Page, words: str) -> None:
 def finished(portal: Portal, browser: Browser) -> str:
     """Do the main job once, up to the finished run, and return the address of that run."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(30_000)
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     page.goto(portal.address)
     _choose(page, "mlp infer")
@@ -51,7 +52,7 @@ def finished(portal: Portal, browser: Browser) -> str:
 
     expect(page).to_have_url(re.compile(r"/run\?id=\w+"))
     expect(page.get_by_role("button", name="Cancel")).to_be_visible()
-    expect(page.get_by_text(re.compile(r"\d+ of \d+ probes answered"))).to_be_visible(timeout=60_000)
+    expect(page.get_by_text(re.compile(r"\d+ of \d+ probes answered"))).to_be_visible()
     address = page.url
     page.reload()
     expect(page.get_by_role("button", name="Cancel").or_(page.get_by_text("Export", exact=True)).first).to_be_visible()
@@ -109,14 +110,11 @@ def test_the_run_is_found_again_in_the_history(finished: str, portal: Portal, pa
 def test_nothing_overflows_on_a_phone(finished: str, portal: Portal, browser: Browser, name: str, scheme: str) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
     narrow = context.new_page()
-    for address in (f"{portal.address}/{name}", finished):
-        narrow.goto(address)
-        expect(narrow.get_by_role("heading").first).to_be_visible()
-        _settled(narrow)
-        widths = narrow.evaluate(
-            "[document.documentElement.scrollWidth, document.querySelector('[data-testid=stMain]').scrollWidth]"
-        )
-        assert max(widths) <= 390
+    narrow.goto(finished if name == FINISHED else f"{portal.address}/{name}")
+    expect(narrow.get_by_role("heading").first).to_be_visible()
+    _settled(narrow)
+    widths = narrow.evaluate("[document.documentElement.scrollWidth, document.querySelector('[data-testid=stMain]').scrollWidth]")
+    assert max(widths) <= 390
     context.close()
 
 
@@ -124,7 +122,7 @@ def test_a_cancelled_run_keeps_what_it_measured_and_says_so(finished: str, porta
     page.goto(f"{portal.address}/?workload=mlp:train&runtime=torch-eager&budget=60")
     page.get_by_role("button", name="Probe this machine").click()
     page.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_text(re.compile("Cancelled. What was measured is kept"))).to_be_visible(timeout=60_000)
+    expect(page.get_by_text(re.compile("Cancelled. What was measured is kept"))).to_be_visible()
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("button", name="Delete for good").click()
     expect(page).to_have_url(re.compile("/history"))
