@@ -3,7 +3,7 @@
 A rule that is past the day on which it had to be looked at again still counts; its verdict says so.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias, cast
@@ -104,37 +104,49 @@ def gathered(verdicts: Iterable[Verdict], pairs: frozenset[tuple[str, str]]) -> 
     """Return verdicts without repetition: what a rule says of all accelerators, or of all runtimes, is told once.
 
     Args:
-        verdicts: of all pairs.
+        verdicts: of all pairs, and of the workload alone.
         pairs: every (runtime, accelerator) that is a candidate or was put out by a rule.
     """
-    runtimes, accelerators = _sides(pairs)
-    by_runtime = _merged(verdicts, lambda v: v.runtime, lambda v: v.accelerator, runtimes, "accelerator")
-    both = _merged(by_runtime, lambda v: v.accelerator, lambda v: v.runtime, accelerators, "runtime")
-    return tuple(sorted(both, key=lambda v: (v.rule, v.runtime, v.accelerator, v.reason)))
-
-
-def _sides(pairs: frozenset[tuple[str, str]]) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-    """Return accelerators by runtime and runtimes by accelerator; the empty name stands for all."""
-    runtimes: dict[str, set[str]] = {"": set()}
-    accelerators: dict[str, set[str]] = {"": set()}
-    for runtime, accelerator in pairs:
-        runtimes.setdefault(runtime, set()).add(accelerator)
-        accelerators.setdefault(accelerator, set()).add(runtime)
-        runtimes[""].add(accelerator)
-        accelerators[""].add(runtime)
-    return runtimes, accelerators
-
-
-def _merged(
-    verdicts: Iterable[Verdict], kept: Callable[[Verdict], str], dropped: Callable[[Verdict], str],
-    everywhere: Mapping[str, set[str]], field: str,
-) -> tuple[Verdict, ...]:
-    groups: dict[tuple[str, str, str, float, str], list[Verdict]] = {}
+    groups: dict[tuple[str, str, str, float], list[Verdict]] = {}
     for verdict in verdicts:
-        key = (verdict.rule, verdict.effect, verdict.reason, verdict.factor, kept(verdict))
-        groups.setdefault(key, []).append(verdict)
-    told: list[Verdict] = []
-    for same in groups.values():
-        whole = len(same) > 1 and {dropped(v) for v in same} == everywhere.get(kept(same[0]))
-        told.extend([replace(same[0], **{field: ""})] if whole else dict.fromkeys(same))
-    return tuple(told)
+        groups.setdefault((verdict.rule, verdict.effect, verdict.reason, verdict.factor), []).append(verdict)
+    on, of = _sides(pairs)
+    told = [replace(same[0], runtime=runtime, accelerator=accelerator)
+            for same in groups.values() for runtime, accelerator in _places(same, pairs, on, of)]
+    return tuple(sorted(told, key=lambda v: (v.rule, v.runtime, v.accelerator, v.reason)))
+
+
+def _sides(pairs: frozenset[tuple[str, str]]) -> tuple[dict[str, set[tuple[str, str]]], dict[str, set[tuple[str, str]]]]:
+    """Return the pairs of each accelerator and of each runtime."""
+    on: dict[str, set[tuple[str, str]]] = {}
+    of: dict[str, set[tuple[str, str]]] = {}
+    for pair in pairs:
+        of.setdefault(pair[0], set()).add(pair)
+        on.setdefault(pair[1], set()).add(pair)
+    return on, of
+
+
+def _places(
+    same: Iterable[Verdict], pairs: frozenset[tuple[str, str]], on: Mapping[str, set[tuple[str, str]]],
+    of: Mapping[str, set[tuple[str, str]]],
+) -> tuple[tuple[str, str], ...]:
+    """Return where one thing is said, in as few places as the empty name for all runtimes or all accelerators allows."""
+    said = {(one.runtime, one.accelerator) for one in same}
+    if len(pairs) > 1 and said >= pairs:
+        return ("", ""), *sorted(said - pairs)
+    chips = {accelerator for accelerator, whole in on.items() if len(whole) > 1 and said >= whole}
+    runtimes = {runtime for runtime, whole in of.items() if len(whole) > 1 and said >= whole}
+    by_chip = _covered(said, chips, runtimes, chips_first=True)
+    by_runtime = _covered(said, chips, runtimes, chips_first=False)
+    return min(by_chip, by_runtime, key=len)
+
+
+def _covered(
+    said: set[tuple[str, str]], chips: set[str], runtimes: set[str], *, chips_first: bool
+) -> tuple[tuple[str, str], ...]:
+    """Return places that cover all pairs: whole accelerators first and whole runtimes for the rest, or the other way round."""
+    first = {("", name) for name in chips} if chips_first else {(name, "") for name in runtimes}
+    left = {pair for pair in said if pair[1 if chips_first else 0] not in (chips if chips_first else runtimes)}
+    position, wholes = (0, runtimes) if chips_first else (1, chips)
+    second = {(pair[0], "") if chips_first else ("", pair[1]) for pair in left if pair[position] in wholes}
+    return (*sorted(first), *sorted(second), *sorted(pair for pair in left if pair[position] not in wholes))

@@ -3,6 +3,7 @@
 from advisor.rules import Finding, rule
 from advisor.rules.ages import PRACTICE, facts
 from advisor.rules.case import Case
+from advisor.rules.parallelism import ADAM_BYTES
 from core.ops import DTYPE_BYTES
 from core.workload import OPTIMIZER_STATES
 
@@ -56,7 +57,8 @@ def memories_are_not_pooled(case: Case) -> Finding | None:
     if case.chip is None or not case.workload.trains:
         return None
     states, saved, _ = kept_bytes(case)
-    if states + saved <= USABLE * case.chip.memory_bytes:
+    told = case.workload.optimizer in ("adam", "adamw") and ADAM_BYTES * case.code.parameters > case.chip.memory_bytes  # R074
+    if told or states + saved <= USABLE * case.chip.memory_bytes:
         return None
     return Finding(
         "suggest",

@@ -20,7 +20,7 @@ VOLUMES = ("conv3d", "conv-3d", "convolution-3d")
 FEW = 1e5
 BAGS = 1e6
 NO_SPARSE_CORE = ("tpu-v2", "tpu-v3", "tpu-v5e")
-LONG_LOOP = 10_000
+LONG_LOOP = 1_000
 SMALL_STEP_FLOP = 1e6
 
 

@@ -26,16 +26,21 @@ def _up(size: int, step: int) -> int:
     return ceil(size / step) * step
 
 
+def _inner(one: Product) -> int:
+    """Return the features that are summed over; those of a first convolution on a few channels are folded with its kernel."""
+    return one.inner if one.inner >= SUBLANES else one.depth
+
+
 def _efficiency(products: tuple[Product, ...], width: int) -> float | None:
     """Return useful over padded FLOPs when both feature axes are padded to a width; None without products."""
     useful = sum(one.flop for one in products)
-    padded = sum(one.flop * _up(one.columns, width) / one.columns * _up(one.inner, width) / one.inner for one in products)
+    padded = sum(one.flop * _up(one.columns, width) / one.columns * _up(_inner(one), width) / _inner(one) for one in products)
     return useful / padded if padded else None
 
 
 def _worst(products: tuple[Product, ...], width: int) -> int:
     """Return the feature size whose padding costs most FLOPs."""
-    costs = ((one.flop * (_up(size, width) / size - 1), size) for one in products for size in (one.columns, one.inner))
+    costs = ((one.flop * (_up(size, width) / size - 1), size) for one in products for size in (one.columns, _inner(one)))
     return max(costs)[1]
 
 

@@ -107,7 +107,7 @@ FIRES: dict[str, Case] = {
     "R201": case("torch-eager", "v100-16", BERT, dtype="fp16"),
     "R202": case("torch-eager", "t4", RESNET, dtype="fp32"),
     "R204": case("jax", "l40s", {**LLAMA, "model": {"preset": "gpt2-small"}, "batch": 64, "length": 1024}),
-    "R205": case("jax", "tpu-v3", **on("tpu-v3", 4)),
+    "R205": case("jax", "tpu-v3", {**BERT, "batch": 2048, "length": 512}, **on("tpu-v3", 4)),
     "R206": case("torch-compile", "h100-sxm", RESNET, data={"decode": "jpeg", "bytes_per_sample": 110000, "host_vcpus": 4}),
     "R207": case("torch-xla", "v100-32", BERT, existing={"ops": ["gather"], "versions": {"torch-xla": "1.11"}}),
     "R209": case("jax", "a100-80", existing={"distinct_shapes": 60}),
@@ -234,7 +234,8 @@ SILENT: dict[str, tuple[Case, ...]] = {
                                                                                                             dtype="fp16")),
     "R202": (case("torch-eager", "a100-80", RESNET, dtype="fp32"), case("torch-eager", "t4", RESNET, dtype="fp16")),
     "R204": (case("jax", "l40s", RESNET), case("jax", "l40s", WRITES), case("jax", "l40s")),
-    "R205": (case("jax", "tpu-v3", RESNET, **on("tpu-v3", 8)), case("jax", "tpu-v3", WRITES)),
+    "R205": (case("jax", "tpu-v3", **on("tpu-v3", 4)),
+        case("jax", "tpu-v3", RESNET, **on("tpu-v3", 8)), case("jax", "tpu-v3", WRITES)),
     "R206": (
         case("torch-compile", "h100-sxm", RESNET, data={"decode": "jpeg", "bytes_per_sample": 110000}),
         case("torch-compile", "h100-sxm", RESNET, data={"decode": "jpeg", "bytes_per_sample": 110000, "host_vcpus": 900}),
