@@ -22,6 +22,7 @@ BAGS = 1e6
 NO_SPARSE_CORE = ("tpu-v2", "tpu-v3", "tpu-v5e")
 LONG_LOOP = 1_000
 SMALL_STEP_FLOP = 1e6
+MUCH_WORK = 1e12
 
 
 def _scatters(case: Case) -> tuple[str, bool]:
@@ -34,13 +35,18 @@ def _scatters(case: Case) -> tuple[str, bool]:
     return (found[0], True) if found else (", ".join(case.code.names(*SCATTERS)), False)
 
 
+def _is_aside(case: Case) -> bool:
+    """Whether an operation that was only named stands beside so much matrix work that it hardly decides."""
+    return (case.code.graph.matrix_share or 0.0) >= 0.9 and case.code.flop_per_step >= MUCH_WORK
+
+
 def _step_flop(case: Case) -> float:
     """Return FLOPs of one dependent step of the loop that the user states."""
     return case.code.flop_per_step / max(1, case.workload.existing.serial_steps or 1)
 
 
 @rule("R133", facts(
-    "gather_scatter", "penalise",
+    "gather_scatter", "penalise warn",
     "rank x 0.1 where the rows are known, else 0.5; 18 s on v6e at a tenth of the size, 0.03 s on a workstation GPU",
     "pytorch/xla issue 8720; jax-ml/jax issue 7502", PRACTICE, kinds=TPU_ONLY,
 ))
@@ -49,6 +55,11 @@ def scatters_are_serial_on_tpu(case: Case) -> Finding | None:
     found, many = _scatters(case)
     if not found:
         return None
+    if not many and _is_aside(case):
+        return Finding(
+            "warn",
+            f"{found} in the step: a TPU does it element by element; keep it out of the inner loop, or use one-hot rows",
+        )
     return Finding(
         "penalise",
         f"{found}: a TPU does it element by element, with padded indices; write it as a product with one-hot rows or as sort "
@@ -58,7 +69,7 @@ def scatters_are_serial_on_tpu(case: Case) -> Finding | None:
 
 
 @rule("R134", facts(
-    "gather_scatter", "penalise", "rank x 0.5", "sotetsuk/pgx issue 1217; pytorch/xla pull request 3450", PRACTICE,
+    "gather_scatter", "penalise warn", "rank x 0.5", "sotetsuk/pgx issue 1217; pytorch/xla pull request 3450", PRACTICE,
     kinds=TPU_ONLY,
 ))
 def gathers_leave_matrix_units_idle(case: Case) -> Finding | None:
@@ -66,6 +77,8 @@ def gathers_leave_matrix_units_idle(case: Case) -> Finding | None:
     found = case.code.names(*GATHERS)
     if not found or _scatters(case)[0]:
         return None
+    if _is_aside(case):
+        return Finding("warn", f"{', '.join(found)} in the step runs on the vector unit of a TPU: mind how often")
     return Finding(
         "penalise",
         f"{', '.join(found)} in the step runs on the vector unit of a TPU: products with one-hot rows are the usual way there; "
@@ -166,7 +179,7 @@ def sparse_formats_pay_late(code: Code) -> Finding | None:
 
 
 @rule("R141", facts(
-    "op_slow", "penalise", "rank x 0.02 where the sides are known, else 0.3; SVD of 128 x 64: 0.35 s on v3 against 0.0015 s",
+    "op_slow", "penalise warn", "rank x 0.02 where the sides are known, else 0.3; SVD of 128 x 64: 0.35 s on v3 against 0.0015 s",
     "jax-ml/jax issue 10052", PRACTICE,
     kinds=TPU_ONLY,
 ))
@@ -176,6 +189,8 @@ def small_linear_algebra_crawls_on_tpu(case: Case) -> Finding | None:
     found = case.code.names(*LINALG)
     if (sides and min(sides) > 1024) or not (sides or found):
         return None
+    if not sides and _is_aside(case):
+        return Finding("warn", f"{', '.join(found)} in the step: a TPU has no good kernel for small matrices; mind how often")
     what = f"linear algebra on sides of {min(sides)}" if sides else ", ".join(found)
     return Finding(
         "penalise",

@@ -9,7 +9,9 @@ METADATA = "PyPI metadata and pip resolver, 2026-11-30"
 CUDA_ONLY = (
     "flash-attn", "flash-attention", "bitsandbytes", "nvidia-dali", "dali", "rapids", "cudf", "cuml", "cupy",
     "transformer-engine",
-    "tensorrt", "hugectr", "apex", "xformers", "torch-scatter", "torch-sparse", "spconv", "minkowskiengine",
+    "tensorrt", "hugectr", "apex", "xformers", "torch-scatter", "torch-sparse", "torch-cluster", "pyg-lib", "spconv",
+    "minkowskiengine", "mamba-ssm", "causal-conv1d", "tiny-cuda-nn", "liger-kernel", "flashinfer", "unsloth", "natten", "pycuda",
+    "cugraph", "nvtabular", "torchsparse",
 )
 BEFORE_AMPERE = ("t4", "v100", "p100")
 FROM_HOPPER = ("h100", "h200", "gh200", "b200", "gb200", "b300", "gb300")

@@ -251,7 +251,8 @@ def fp32_leaves_tensor_cores_idle(case: Case) -> Finding | None:
 
 
 @job_rule("R203", facts(
-    "eol", "warn", "PyTorch, JAX or ONNX", "apache/tvm pull request 16572; PyPI metadata, 2026-11-30", PACKAGES,
+    "eol", "warn", "PyTorch, JAX or ONNX", "apache/tvm pull request 16572; documentation of torch.nn, torch.compile, Grain",
+    PACKAGES,
 ))
 def mxnet_code_has_ways_out(code: Code) -> Finding | None:
     """MXNet is retired: what its idioms become elsewhere."""

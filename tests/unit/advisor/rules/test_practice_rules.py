@@ -264,6 +264,14 @@ def test_a_rule_is_silent_on_everything_else(identity: str, silent: Case) -> Non
     assert said(identity, silent) is None
 
 
+@pytest.mark.parametrize(("identity", "operation"), [("R133", "scatter"), ("R134", "gather"), ("R141", "svd")])
+def test_an_operation_that_is_only_named_beside_much_matrix_work_is_not_charged(identity: str, operation: str) -> None:
+    beside, alone = (said(identity, case("jax", "tpu-v4", base, existing={"ops": [operation]})) for base in (LLAMA, MLP))
+    assert beside is not None
+    assert alone is not None
+    assert (beside.effect, alone.effect) == ("warn", "penalise")
+
+
 def test_every_rule_of_a_case_fires_somewhere_and_is_silent_somewhere() -> None:
     assert set(FIRES) == set(SILENT)
     elsewhere = {"R211"}  # test_environments.py
