@@ -51,14 +51,16 @@ def mxnet_has_no_backend(case: Case) -> Finding | None:
 
 
 @rule("R005", facts(
-    "eol", "warn", "retired in 2023-09; CUDA 11.2 and numpy below 2", METADATA,
-    PACKAGES, kinds=("gpu",), runtimes=("mxnet",),
+    "eol", "penalise warn", "rank x 0.4 for new work; retired in 2023-09; CUDA 11.2 and numpy below 2", METADATA, PACKAGES,
+    kinds=("gpu",), runtimes=("mxnet",),
 ))
 def mxnet_is_retired(case: Case) -> Finding | None:
-    """MXNet on CUDA is retired: it needs CUDA 11.2 and numpy below 2."""
+    """MXNet on CUDA is retired: it needs CUDA 11.2 and numpy below 2, and is nothing for new work."""
     if case.vendor != "nvidia":
         return None
-    return Finding("warn", "MXNet is retired and needs CUDA 11.2 and numpy below 2: plan to move to PyTorch or JAX")
+    if case.workload.existing.framework == "mxnet" or case.needs("mxnet"):
+        return Finding("warn", "MXNet is retired and needs CUDA 11.2 and numpy below 2: plan to move to PyTorch or JAX")
+    return Finding("penalise", "MXNet is retired and needs CUDA 11.2 and numpy below 2: take PyTorch or JAX for new work", 0.4)
 
 
 @rule("R006", facts(
