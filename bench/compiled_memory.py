@@ -2,8 +2,10 @@
 
 Bound for exit 0: for each model, forward and with its gradients, arguments, results and temporary memory together within 10 % of
 `compiled.memory_analysis()`. Arguments must agree to the byte. XLA sets memory for all results aside before it starts, so here
-they are counted throughout, and what lies beside them at the worst moment is added. On CPUs, XLA copies the operands of
-convolutions into other layouts and buffers of loops; Tandem's analysis has no such copies: that is what falls short.
+they are counted throughout, and what lies beside them at the worst moment is added. What falls short is what XLA's CPU compiler
+does besides: it splits sums over wide rows in two, so that what they add up is stored; writes grouped convolutions' gradients out
+without groups; copies operands into other layouts; and computes what does not change within a loop once before it, where it lies
+until the loop ends. It also lets results' memory serve before they are written, which is not counted here.
 
 Run: `python -m bench.compiled_memory [--json] [--only NAME]`.
 """

@@ -85,7 +85,9 @@ def forward_spans(graph: Graph, dtype: str) -> list[Span]:
         dies = graph.tensors[at].dies
         if graph.tensors[at].role != "value":
             continue
-        end = last[at] if not seen else max(start, places.get(dies, last[at])) if dies is not None else len(steps)
+        end = last[at] if not seen else places.get(dies, last[at]) if dies is not None else len(steps)
+        if end < start and at not in answered:
+            continue  # it never reaches memory
         spans.append(Span(size_of(graph, at, dtype), start, len(steps) if at in answered else end, at))
     return spans
 

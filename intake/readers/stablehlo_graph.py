@@ -55,8 +55,7 @@ def _walked(program: Program, notes: list[str]) -> Graph:
     name_lookups(build)
     mark_scans(build)
     backward = assign_phases(build, outputs)
-    if backward:  # of a pass that is still to be derived, what is kept is not known yet
-        fuse(build, outputs)
+    fuse(build, outputs, joined=backward)
     told = [text if count == 1 else f"{text} ({count} times)" for text, count in build.notes.items()]
     return Graph(
         program.format, program.title, tuple(build.tensors), tuple(build.nodes), tuple(outputs), _symbols(build), backward,

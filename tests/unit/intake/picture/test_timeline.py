@@ -1,5 +1,6 @@
 """Bytes over time: what is held at the worst moment, against a plain simulation that allocates and frees step after step."""
 
+from dataclasses import replace
 from itertools import product as combinations
 
 import pytest
@@ -134,6 +135,17 @@ def test_what_a_trace_saw_of_freed_memory_counts_more_than_the_last_use():
     word = symbol(WORD)
     # y, of which no release was seen, was there to the end; so was the answer
     assert spans(sketch.graph(z)) == {(7 * word, 0, 2), (7 * word, 1, 3), (7 * word, 2, 3)}
+
+
+def test_a_result_that_is_gone_before_it_is_made_never_reaches_memory():
+    sketch = Sketch()
+    first = sketch.each("aten.relu", sketch.given(4, 4))
+    second = sketch.each("aten.relu", first)
+    third = sketch.each("aten.relu", second)
+    sketch.tensors[first] = replace(sketch.tensors[first], dies=1)
+    sketch.tensors[second] = replace(sketch.tensors[second], dies=0)
+    spans = forward_spans(sketch.graph(third), "fp32")
+    assert [(one.storage, one.born, one.dies) for one in spans] == [(first, 0, 1), (third, 2, 3)]
 
 
 def traced() -> Sketch:

@@ -12,7 +12,9 @@ from core.errors import BadInput
 from core.graph import Graph
 from core.graph_json import graph_from_json
 from core.ops import Op
+from core.picture import greatest
 from core.symbols import value_of
+from intake.picture.timeline import forward_spans, peaks
 from intake.readers import stablehlo, stablehlo_build
 from intake.readers.stablehlo import module_graph
 from intake.source import BytesSource, PathSource
@@ -345,3 +347,34 @@ def test_changed_text_is_read_or_refused(text, at, cut, put):
     except BadInput:
         return
     assert isinstance(graph_from_json(found), Graph)
+
+
+_PRODUCT = (b"%%%s = stablehlo.dot_general %%%s, %%w, contracting_dims = [1] x [0]"
+            b" : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32> ")  # fmt: skip
+
+
+def held_forward(body: bytes) -> int:
+    module = b"module { func.func @main(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %v: tensor<8x1xf32>) -> tensor<4x1xf32> {"
+    module += b" %d = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<4x8xf32>, tensor<8x8xf32>)"
+    module += b" -> tensor<4x8xf32> " + body + b" %o = stablehlo.dot_general %t, %v, contracting_dims = [1] x [0]"
+    module += b" : (tensor<4x8xf32>, tensor<8x1xf32>) -> tensor<4x1xf32> return %o : tensor<4x1xf32> } }"
+    return greatest(peaks(forward_spans(module_graph(module, "m"), "fp32"), {}), {"word": 4})
+
+
+@pytest.mark.parametrize(("body", "held"), [
+    (b"%t = stablehlo.tanh %d : tensor<4x8xf32>", 128 + 16),  # in the place of the product
+    (b"%a = stablehlo.add %d, %d : tensor<4x8xf32> %t = stablehlo.tanh %a : tensor<4x8xf32>", 128 + 16),  # the sum is in tanh
+    # the product is read once more afterwards, so it stays beside the first result
+    (b"%a = stablehlo.tanh %d : tensor<4x8xf32> " + _PRODUCT % (b"b", b"a") + b"%t = stablehlo.add %b, %d : tensor<4x8xf32>",
+     3 * 128),
+    (_PRODUCT % (b"t", b"d"), 2 * 128),  # a product never lies where it reads
+])
+def test_an_elementwise_result_takes_the_place_of_an_operand_that_nothing_reads_any_more(body: bytes, held: int) -> None:
+    assert held_forward(body) == held
+
+
+def test_what_is_written_into_an_operand_takes_its_place() -> None:
+    body = (b"%z = stablehlo.constant dense<0> : tensor<i32> %s = stablehlo.slice %x [0:1, 0:8] : (tensor<4x8xf32>)"
+            b" -> tensor<1x8xf32> %t = stablehlo.dynamic_update_slice %d, %s, %z, %z : (tensor<4x8xf32>, tensor<1x8xf32>,"
+            b" tensor<i32>, tensor<i32>) -> tensor<4x8xf32>")  # fmt: skip
+    assert held_forward(body) == 128 + 16
