@@ -132,9 +132,10 @@ KERNELS: dict[str, dict[str, Any]] = {
     "attention": {"batch": 2, "length": 8, "heads": 2, "width": 16, "causal": 1},
 }
 """Kernels whose operations no block uses; the others' are held to above."""
-COMPILED_SLOWLY = {"torch-compile": (2, 10, 20), "torch-xla": (2, 3, 5, 7, 8, 10, 11, 13, 14, 15, 16, 17, 18, 19, 21)}
-"""Runtimes that are held to these cases only, one of each kind of layer and one of each kind of block: inductor takes most of a
-minute of one core for a graph, PyTorch/XLA a third, and the layers are those of torch-eager, which is held to all."""
+ONE_OF_EACH = (2, 3, 5, 7, 8, 10, 11, 13, 14, 15, 16, 17, 18, 19, 21)
+COMPILED_SLOWLY = {"torch-compile": (0, 10, 20), "torch-xla": ONE_OF_EACH, "tf-xla": ONE_OF_EACH, "keras-jax": ONE_OF_EACH}
+"""Runtimes that are held to these cases only, one of each kind of layer or of each kind of block: inductor takes most of a minute
+of one core for a graph, XLA up to a third. Their layers are those of torch-eager, tf-graph and keras-tensorflow, held to all."""
 UNOPTIMISED = {"XLA_FLAGS": "--xla_backend_optimization_level=0"}
 """XLA takes twice as long and more where the machine code's own passes are run; the program that is compared is the same. The
 probes of a run are compiled as users compile them, also where other tests ask for some."""
@@ -197,7 +198,7 @@ def test_every_runtime_that_can_be_had_on_this_machine_is_held_to_it() -> None:
 
 
 def test_every_kind_of_block_has_a_case() -> None:
-    assert {kind for kind, _, _ in CASES} == set(block_modules()) == {CASES[case][0] for case in COMPILED_SLOWLY["torch-xla"]}
+    assert {kind for kind, _, _ in CASES} == set(block_modules()) == {CASES[case][0] for case in ONE_OF_EACH}
 
 
 @pytest.mark.parametrize("case", range(len(CASES)), ids=[f"{kind}-{i}-{mode}" for i, (kind, _, mode) in enumerate(CASES)])

@@ -205,7 +205,7 @@ def test_one_that_is_removed_is_gone(tmp_path: Path, made: Made, rests: Listing)
 
 
 @pytest.mark.parametrize("damage", ["bin/python", environments.READY])
-def test_a_damaged_one_is_not_there_for_probes_can_be_removed_and_is_built_anew(
+def test_a_damaged_one_is_not_there_for_probes_and_can_be_removed(
     damage: str, tmp_path: Path, made: Made, rests: Listing
 ) -> None:
     own = Environments(tmp_path, made.root)
@@ -215,8 +215,13 @@ def test_a_damaged_one_is_not_there_for_probes_can_be_removed_and_is_built_anew(
     assert own.find(SPEC) is None
     own.remove(SPEC)
     assert rests(tmp_path) == []
+
+
+def test_a_damaged_one_is_built_anew(tmp_path: Path, made: Made, rests: Listing) -> None:
+    own = Environments(tmp_path, made.root)
+    place = own.folder / made.built.folder.name
     _stand_in(made, place)
-    (place / damage).unlink()
+    (place / "bin" / "python").unlink()
     (place / "remains").touch()
     assert own.build(SPEC, lambda _line: None).folder == place
     assert not (place / "remains").exists()
