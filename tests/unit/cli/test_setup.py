@@ -7,6 +7,7 @@ import fcntl
 import os
 import shutil
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -88,9 +89,19 @@ def test_an_environment_that_was_broken_off_before_pip_came_is_made_anew(reposit
     assert call(repository, "again").stderr == ""
 
 
-def test_changed_requirements_are_installed(repository: Path) -> None:
-    (repository / "requirements.txt").write_text("# none, but another file\n")
+def test_changed_requirements_are_installed_and_compiled_but_for_their_tests(repository: Path, tmp_path: Path) -> None:
+    wheel, about = tmp_path / "thing-1.0-py3-none-any.whl", "thing-1.0.dist-info"
+    with zipfile.ZipFile(wheel, "w") as file:
+        for name in ("thing/__init__.py", "thing/tests/much.py"):
+            file.writestr(name, "answer = 42\n")
+        file.writestr("thing/python2.py", "print 42\n")
+        file.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: thing\nVersion: 1.0\n")
+        file.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(f"{about}/RECORD", "thing/__init__.py,,\n")
+    (repository / "requirements.txt").write_text(f"{wheel}\n")
     assert "ready after" in call(repository, "x").stderr
+    thing = next((repository / ".venv" / "lib").glob("python3*/site-packages/thing"))
+    assert [path.name.partition(".")[0] for path in thing.rglob("*.pyc")] == ["__init__"]
     assert call(repository, "x").stderr == ""
 
 
