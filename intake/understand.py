@@ -181,8 +181,7 @@ def _understood(document: Mapping[str, object], folder: Path | None, weak_sandbo
 def _refuse_early(document: Mapping[str, object]) -> None:
     """Refuse what is wrong beside the model before the model is read, which may take a while."""
     top = Section("", document, KEYS)
-    task = top.choice("task", TASKS) or "train"
-    _arithmetic(top, task, {}, [])
+    _arithmetic(top, top.choice("task", TASKS) or "train", {}, [])
     for key, most in (("batch", MOST_BATCH), ("length", MOST_LENGTH), ("image", MOST_IMAGE)):
         top.whole(key, 1, most)
     top.choice("objective", OBJECTIVES)
@@ -318,9 +317,8 @@ def _within_reason(workload: Workload) -> Workload:
             "check the sizes of the model",
         )
     if workload.flop_per_step > MOST_FLOP:
-        raise BadInput(
-            f"a step of {workload.flop_per_step:.2g} FLOP", f"at most {MOST_FLOP:.0e}", "check batch, length and model"
-        )
+        got = f"a step of {workload.flop_per_step:.2g} FLOP"
+        raise BadInput(got, f"at most {MOST_FLOP:.0e}", "check batch, length and model")
     return workload
 
 
