@@ -99,20 +99,23 @@ class Subject:
 
 
 def reader_for(path: Path, package: str) -> str:
-    """Return the reader that a file fits.
+    """Return the reader that a file fits, or a file of a folder: what describes others (JSON) last.
 
     Raises:
         BadInput: there is none.
     """
-    head = b""
-    if path.is_file():
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
+    files = sorted(path.rglob("*"), key=lambda one: (one.suffix == ".json", one)) if path.is_dir() else [path]
     folder = import_module(package)
-    for found in pkgutil.iter_modules(folder.__path__):
-        module = import_module(f"{package}.{found.name}")
-        if hasattr(module, "fits") and module.fits(path.name, head):
-            return found.name
+    names = [found.name for found in pkgutil.iter_modules(folder.__path__)]
+    for file in files:
+        if not file.is_file():
+            continue
+        with file.open("rb") as opened:
+            head = opened.read(HEAD_BYTES)
+        for name in names:
+            module = import_module(f"{package}.{name}")
+            if hasattr(module, "fits") and module.fits(file.name, head):
+                return name
     raise BadInput(str(path), f"a file that a reader of {package} fits", "name one with --reader")
 
 

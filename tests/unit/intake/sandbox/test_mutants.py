@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.mutants import main, samples, shared
+from bench.mutants import READERS as READERS_OF_MODELS
+from bench.mutants import SAMPLES, main, reader_for, samples, shared
 from bench.mutations import LARGEST_BYTES, MUTATIONS, mutant
 from intake.files import readers
 
@@ -64,6 +65,14 @@ def test_a_file_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.Cap
 def test_mutants_are_dealt_out_to_the_last_one() -> None:
     assert shared(2000, dict.fromkeys("abcdefghijk", 1)) == {**dict.fromkeys("abcdefghi", 182), "j": 181, "k": 181}
     assert shared(10, {"a": 3, "b": 1}) == {"a": 8, "b": 2}
+
+
+@pytest.mark.parametrize(("path", "reader"), [
+    ("saved_model/tokens", "saved_model"), ("safetensors/sharded", "safetensors"), ("pt2/older.pt2", "pt2"),
+    ("hugging_face_config/llama.json", "hugging_face_config"),
+])
+def test_a_folder_is_read_by_the_reader_of_its_model(path: str, reader: str) -> None:
+    assert reader_for(SAMPLES / path, READERS_OF_MODELS) == reader
 
 
 def test_samples_are_there_for_every_format_that_is_read() -> None:
