@@ -12,7 +12,7 @@ from advisor.gaps import gaps_of
 from advisor.question import Facts, Question
 from advisor.ranking import Contender, confidence_of, misses_target, ranked, value_of
 from advisor.rules.case import Code, code_of
-from advisor.screening import Screening, gathered, screen
+from advisor.screening import Screening, gathered, overall, screen
 from advisor.words import measurements_of, nothing_words, rests_on_of, sentence_of, why_of
 from core.advice import Estimate, Exclusion, Recommendation, Verdict
 from core.device import Accelerator, Device, Pool
@@ -54,9 +54,10 @@ def advise(question: Question) -> Recommendation:
         BrokenRuleError: a rule file cannot be used.
     """
     facts: Facts = question.facts or catalog
-    draft = _Draft([], [], {}, [], set(), code_of(question.workload))
+    draft = _Draft([], [], {}, [], set(), code_of(question.workload, question.today))
     _add_attached(question, facts, draft)
     _add_catalog(question, facts, draft)
+    draft.verdicts.extend(overall(draft.code))
     titles = {identity: spec.title for identity, spec in facts.runtime_specs().items()}
     return _recommend(question, draft, titles)
 
@@ -83,13 +84,13 @@ def _add_attached(question: Question, facts: Facts, draft: _Draft) -> None:
 
 
 def _add_catalog(question: Question, facts: Facts, draft: _Draft) -> None:
-    datasheets = Datasheets(question.workload)
+    rented = [(pool, facts.accelerator(pool.accelerator)) for pool in dict.fromkeys(question.pools) if not pool.attached]
+    if not rented:
+        return
+    datasheets = Datasheets(question.workload, rented)
     runtimes = _all_runtimes(question.runtimes, facts)
     screened: dict[tuple[str, str], Screening | None] = {}
-    for pool in dict.fromkeys(question.pools):
-        if pool.attached:
-            continue
-        chip = facts.accelerator(pool.accelerator)
+    for pool, chip in rented:
         for runtime in runtimes:
             pair = (runtime.id, chip.key)
             if pair not in screened:
@@ -136,10 +137,10 @@ def _screen(
     question: Question, runtime: Runtime, pool: Pool, chip: Accelerator | None, facts: Facts, draft: _Draft
 ) -> Screening | None:
     """Return what the rules say of a pair, or None when a rule or the support table keeps it out."""
-    screening = screen(question.workload, draft.code, runtime, pool.kind, chip, pool.accelerator)
+    screening = screen(question.workload, draft.code, runtime, pool.kind, chip, pool.accelerator, _counts(question, pool))
     if screening.exclusion is not None:
         draft.pairs.add((runtime.id, pool.accelerator))
-        draft.verdicts.extend(v for v in screening.verdicts if v.effect == "exclude")
+        draft.verdicts.extend(screening.verdicts)
         draft.put_out(screening.exclusion)
         return None
     if _unsupported(runtime, pool, chip, facts, draft):
@@ -147,6 +148,13 @@ def _screen(
     draft.pairs.add((runtime.id, pool.accelerator))
     draft.verdicts.extend(screening.verdicts)
     return screening
+
+
+def _counts(question: Question, pool: Pool) -> tuple[int, ...] | None:
+    """Return the counts of an accelerator that an option asked for; None where the workload names its pools, or nobody did."""
+    if question.workload.pools or not question.named:
+        return None
+    return tuple(sorted({one.count for one in question.pools if one.accelerator == pool.accelerator}))
 
 
 def _unsupported(runtime: Runtime, pool: Pool, chip: Accelerator | None, facts: Facts, draft: _Draft) -> bool:

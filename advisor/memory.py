@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from advisor.beliefs import BELIEFS, CHIP_HABITS
 from core.ops import DTYPE_BYTES
 from core.quantity import Quantity, log_normal
+from core.sketching import once, output_of
 from core.workload import OPTIMIZER_STATES, Block, Workload
 
 Part = tuple[str, float]
@@ -112,11 +113,15 @@ def _inference_parts(model: ModelBytes, layout: Layout) -> tuple[Part, ...]:
 
 
 def cache_bytes(workload: Workload) -> float:
-    """Return bytes of keys and values of all causal layers: 2 x batch x (cached + new) x key heads x head width x layers."""
-    return sum(_block_cache(block, workload.dtype) for block in workload.blocks)
+    """Return bytes of keys and values of all causal layers at the last token of a generation, each layer counted once.
+
+    2 x batch x (cached + prompt + output) x key heads x head width x layers, in the dtype of the activations.
+    """
+    output = output_of(workload)
+    return sum(_block_cache(block, workload.dtype, output) for block in once(workload.blocks))
 
 
-def _block_cache(block: Block, dtype: str) -> float:
+def _block_cache(block: Block, dtype: str, output: float) -> float:
     sizes = dict(block.sizes)
     names = ("batch", "cache", "length", "kv_heads", "head_width")
     if block.kind != "transformer_layer" or not sizes.get("causal"):
@@ -125,7 +130,7 @@ def _block_cache(block: Block, dtype: str) -> float:
     if not all(isinstance(number, int) for number in numbers):
         return 0.0
     batch, cache, length, heads, width = (float(str(number)) for number in numbers)
-    return 2.0 * batch * (cache + length) * heads * width * DTYPE_BYTES[dtype] * block.repeats
+    return 2.0 * batch * (cache + length + output) * heads * width * max(1.0, DTYPE_BYTES[dtype]) * block.repeats
 
 
 def remat_activation_bytes(workload: Workload) -> float:

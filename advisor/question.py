@@ -96,6 +96,7 @@ class Question:
         objective: `time`, `cost` or `energy`.
         today: ISO date on which the question is asked; the age of facts is told against it.
         seed: of the draws behind the confidence.
+        named: whether a person named the pools, so that their counts are what was asked for.
         facts: None reads the catalog.
     """
 
@@ -107,6 +108,7 @@ class Question:
     objective: str
     today: str
     seed: int = 0
+    named: bool = False
     facts: Facts | None = None
 
     def __post_init__(self) -> None:

@@ -104,14 +104,14 @@ def why_of(
     other = next((c for c in order[1:] if c.estimate.candidate.pools != best.estimate.candidate.pools), None)
     if other is not None and _same_figure(best, runner):
         words = _margin(best, other, other in equal, objective, candidate_words(other.estimate, titles))
-        return f"{words}; other compilers on the chosen pool have its figure, since a datasheet cannot tell them apart; {leads}."
+        return f"{words}; other compilers on the chosen pool have its figure, since nothing published tells them apart; {leads}."
     return f"{_margin(best, runner, runner in equal, objective, candidate_words(runner.estimate, titles))}; {leads}."
 
 
 def _same_figure(best: Contender, runner: Contender) -> bool:
-    """Return whether two runtimes on one pool share the figure of its datasheet."""
+    """Return whether two runtimes on one pool share a figure that was not measured here."""
     same = best.estimate.candidate.pools == runner.estimate.candidate.pools
-    return same and best.value.tier == "datasheet" and best.value.mid == runner.value.mid
+    return same and best.value.tier in ("published", "datasheet") and best.value.mid == runner.value.mid
 
 
 def _margin(best: Contender, runner: Contender, tied: bool, objective: str, other: str) -> str:

@@ -14,7 +14,7 @@ from core.run import RunOptions
 from core.workload import Workload
 from probes.inventory import devices as attached_devices
 from services.context import context
-from services.pools import obtainable, pools_for
+from services.pools import KEYWORDS, obtainable, pools_for
 from services.runtimes import known_runtimes
 
 
@@ -46,6 +46,7 @@ def answer(
             tuple(outcomes),
             options.objective or workload.objective,
             datetime.now(UTC).date().isoformat(),
+            named=options.pools not in KEYWORDS,
         )
     )
     return replace(found, excluded=(*impossible, *found.excluded)) if impossible else found

@@ -8,7 +8,8 @@ import catalog
 from core.advice import Exclusion
 from core.device import Accelerator, Device, Pool, Price
 from core.errors import BadInput
-from core.workload import PoolRequest, Where, Workload
+from core.ops import DTYPE_BYTES
+from core.workload import OPTIMIZER_STATES, PoolRequest, Where, Workload
 from intake import is_device
 from services.price_lists import imported_prices
 
@@ -17,6 +18,7 @@ TOPOLOGY = "topology"
 """Flag of a pool that is left out because no slice has that many chips."""
 COUNT_RULE = "slice-count"
 KEYWORDS = ("all", "attached")
+MOST_CHIPS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def pools_for(workload: Workload, devices: Sequence[Device], asked: str, today: 
         return (*attached, *(pool for pool in named if not pool.attached))
     if workload.where.own_only:
         return attached
-    return (*attached, *_from_catalog(market))
+    return (*attached, *_from_catalog(market, workload))
 
 
 def with_names_said(workload: Workload, asked: str) -> Workload:
@@ -153,13 +155,31 @@ def seller(offer: Price, today: date) -> str:
     return ", ".join(filter(None, marks))
 
 
-def _from_catalog(market: _Market) -> tuple[Pool, ...]:
-    """Return the smallest slice or one GPU, and one whole host of every GPU and TPU that somebody sells."""
+def most_chips(workload: Workload, chip: Accelerator) -> int:
+    """Return up to how many chips of a kind are compared when no count is asked for.
+
+    A job with a deadline or a budget is tried on up to 1,024; any other on up to twice what its weights, gradients and states
+    fill, since more chips only make it dearer.
+    """
+    if workload.targets.deadline_h is not None or workload.targets.budget_usd is not None:
+        return MOST_CHIPS
+    width = DTYPE_BYTES[workload.dtype]
+    each = 2 * width + 4.0 * OPTIMIZER_STATES[workload.optimizer] + (4.0 if width < 4 else 0.0) if workload.trains else width
+    filled = each * workload.parameter_count / chip.memory_bytes
+    return min(MOST_CHIPS, max(1, round(2 * filled)))
+
+
+def _from_catalog(market: _Market, workload: Workload) -> tuple[Pool, ...]:
+    """Return pools of every GPU and TPU that somebody sells: the smallest, a whole host, doublings up to what the job may use."""
     pools: list[Pool] = []
     for chip in catalog.accelerators().values():
         if chip.kind not in CATALOG_KINDS or catalog.cheapest(chip.key, market.where, market.imported) is None:
             continue
         whole = chip.chips_per_host or 1
-        smallest = next(iter(catalog.legal_counts(chip.key, whole)), 1) if chip.kind == "tpu" else 1
-        pools.extend(_priced(chip, count, market, None) for count in sorted({smallest, whole}))
+        most = 1 << (most_chips(workload, chip) - 1).bit_length()
+        legal = catalog.legal_counts(chip.key, max(whole, most))
+        doubled = {whole << power for power in range(11) if whole << power <= max(whole, most)}
+        smallest = next(iter(legal), 1)
+        counts = {smallest, whole, *(doubled & set(legal) if legal else doubled)}
+        pools.extend(_priced(chip, count, market, None) for count in sorted(counts))
     return tuple(pools)

@@ -100,7 +100,8 @@ def test_more_chips_never_raise_the_lower_bound_of_computing(key, batch, length)
     workload = transformer(batch=batch, length=length, repeats=4, task="infer")
     bounds = []
     for count in (1, 2, 4, 8):
-        found = Datasheets(workload).estimate(runtime("jax"), pool(key, count), SmallFacts().accelerator(key))
+        asked, accelerator = pool(key, count), SmallFacts().accelerator(key)
+        found = Datasheets(workload, [(asked, accelerator)]).estimate(runtime("jax"), asked, accelerator)
         assert isinstance(found, Estimate)
         bounds.append(found.lower_s)
     assert bounds == sorted(bounds, reverse=True)

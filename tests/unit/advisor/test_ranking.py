@@ -252,10 +252,10 @@ def test_a_quantity_of_an_answer_is_never_without_evidence() -> None:
         assert all(number.evidence for number in shown if isinstance(number, Quantity))
 
 
-def test_the_reason_compares_with_another_pool_where_datasheets_cannot_tell_compilers_apart() -> None:
-    runtimes = (runtime("jax"), runtime("torch-compile"))
+def test_the_reason_compares_with_another_pool_where_figures_cannot_tell_compilers_apart() -> None:
+    runtimes = (runtime("tf-xla"), runtime("keras-tensorflow"))
     answer = advise(question(transformer(), pools=(pool("h100-sxm"), pool("v100-32")), runtimes=runtimes))
-    assert answer.why.startswith("The next, jax on 1 x v100-32, needs ")
+    assert answer.why.startswith("The next, keras-tensorflow on 1 x v100-32, needs ")
     assert "other compilers on the chosen pool have its figure" in answer.why
 
 

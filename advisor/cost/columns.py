@@ -1,0 +1,219 @@
+"""Runs side by side: every number that the terms need as one array, a row a run.
+
+Rows may come from many setups (published runs) or from one sketch on one chip under many plans; the arrays do not tell.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.cost.silicon import Silicon, attention_share, padding_of
+from core.sketch import Layout, Setup
+
+Numbers = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Arrays of shape (runs,) or (1,); counts per position and forward pass, rates per chip, see `Sketch`, `Layout`, `Silicon`.
+
+    Args:
+        positions: of one global step: batch x length for language models, batch for the others.
+        pairs: keys that one position looks at, times the positions inside one sample of a model that counts samples.
+        prompt, output: tokens; context: mean length of the cache while tokens are made.
+        padding: by how much tiles make products larger; fill_tiles: see `Silicon`.
+        trained: part of the parameters that is trained.
+        replicas: chips over which the weights' gradients are summed.
+        micro: samples in flight on one replica; parts: micro-batches of one replica in a step.
+        attention_reach: share of the 16-bit peak of fused attention.
+        narrow: 1 where products run in 8 or 4 bits and the rest does not.
+        host_s: seconds of the host for each operation of a forward pass.
+        eager: 1 where operations are started one by one.
+        tpu: 1 on a TPU.
+    """
+
+    linear: Numbers
+    expert: Numbers
+    head: Numbers
+    attention: Numbers
+    convolution: Numbers
+    depthwise: Numbers
+    other: Numbers
+    vector: Numbers
+    lookup: Numbers
+    logits: Numbers
+    parameters: Numbers
+    expert_parameters: Numbers
+    table_parameters: Numbers
+    layers: Numbers
+    width: Numbers
+    head_width: Numbers
+    hidden: Numbers
+    experts: Numbers
+    used: Numbers
+    cached: Numbers
+    kernels: Numbers
+    serial: Numbers
+    padding: Numbers
+    chips: Numbers
+    batch: Numbers
+    length: Numbers
+    positions: Numbers
+    pairs: Numbers
+    prompt: Numbers
+    output: Numbers
+    context: Numbers
+    trained: Numbers
+    data: Numbers
+    tensor: Numbers
+    pipeline: Numbers
+    context_ways: Numbers
+    expert_ways: Numbers
+    virtual: Numbers
+    sharded: Numbers
+    micro: Numbers
+    parts: Numbers
+    recompute: Numbers
+    islands: Numbers
+    year: Numbers
+    linear_rate: Numbers
+    half_rate: Numbers
+    element_bytes: Numbers
+    weight_bytes: Numbers
+    bytes_rate: Numbers
+    matmul_share: Numbers
+    link: Numbers
+    network: Numbers
+    domain: Numbers
+    fill_tiles: Numbers
+    launch_s: Numbers
+    host_s: Numbers
+    attention_reach: Numbers
+    narrow: Numbers
+    eager: Numbers
+    tpu: Numbers
+
+    def with_arrays(self, **changed: Numbers) -> "Columns":
+        """Return the same runs with some columns replaced: how many plans of one run are put side by side."""
+        return replace(self, **changed)
+
+
+COUNTING_SAMPLES = ("vision", "recommender", "graph", "other", "recurrent")
+"""Classes whose position is a whole sample."""
+EAGER_STACKS = ("torch", "torch/llm-foundry", "tensorflow", "torch-eager", "keras-torch", "dgl")
+_HOST_S = {
+    "torch": 40e-6, "torch-eager": 40e-6, "keras-torch": 50e-6, "paddlepaddle": 45e-6, "tensorflow": 30e-6,
+    "tensorflow+xla": 30e-6, "mxnet": 15e-6, "dgl": 40e-6, "torch/gpt-fast": 3e-6, "torch-compile": 6e-6,
+}  # fmt: skip
+"""Seconds a framework's host side takes for one operation of inference at batch 1 (prior of this model, from the framework's
+kind: interpreted operation by operation, a session that is fed each step, a compiled or captured graph)."""
+
+
+def host_s(stack: str) -> float:
+    """Return seconds of the host for one operation; that of a compiled program where the stack is not known."""
+    return _HOST_S.get(stack, 4e-6)
+
+
+ADAPTER_SHARE = 0.005
+"""Parameters of low-rank adapters against those of the model. Source: Hu et al., arXiv:2106.09685, table 4 (0.1 to 1 %)."""
+
+
+def columns_of(setups: Sequence[tuple[Setup, Silicon]]) -> Columns:
+    """Return runs side by side.
+
+    Args:
+        setups: each with its chip for its dtype.
+    """
+    rows = [_row(setup, silicon) for setup, silicon in setups]
+    return Columns(**{one.name: np.array([row[one.name] for row in rows], dtype=np.float64) for one in fields(Columns)})
+
+
+def _row(setup: Setup, silicon: Silicon) -> dict[str, float]:
+    sketch, layout = setup.sketch, setup.layout
+    samples = sketch.kind in COUNTING_SAMPLES
+    length = setup.length * setup.packed
+    positions = setup.batch * (1.0 if samples else length)
+    inside = sketch.length or setup.length
+    pairs = sketch.keys(inside) * (inside if samples and sketch.length else 1.0) * (setup.packed if not samples else 1.0)
+    replica = setup.batch / layout.data
+    micro = min(replica, layout.micro_batch or replica)
+    return {
+        "linear": sketch.linear_flop,
+        "expert": sketch.expert_flop,
+        "head": sketch.head_flop,
+        "attention": sketch.attention_flop,
+        "convolution": sketch.convolution_flop,
+        "depthwise": sketch.depthwise_flop,
+        "other": sketch.other_flop,
+        "vector": sketch.vector_elements,
+        "lookup": sketch.lookup_elements,
+        "logits": sketch.logits,
+        "parameters": sketch.parameters,
+        "expert_parameters": sketch.expert_parameters,
+        "table_parameters": sketch.table_parameters,
+        "layers": max(1.0, sketch.layers),
+        "width": max(1.0, sketch.width),
+        "head_width": sketch.head_width,
+        "hidden": sketch.hidden,
+        "experts": sketch.experts,
+        "used": sketch.experts_used,
+        "cached": sketch.cached_elements,
+        "kernels": sketch.kernels,
+        "serial": sketch.serial,
+        "padding": padding_of(sketch.products, silicon),
+        "chips": setup.chips,
+        "batch": setup.batch,
+        "length": 1.0 if samples else setup.length,
+        "positions": positions,
+        "pairs": pairs,
+        "prompt": setup.length,
+        "output": setup.output,
+        "context": setup.cache or setup.length + setup.output / 2,
+        "host_s": host_s(setup.stack),
+        "trained": ADAPTER_SHARE if setup.low_rank else sketch.trained,
+        **_layout(layout, replica, micro),
+        "year": setup.year,
+        **_chip(silicon, setup),
+        "eager": float(setup.stack in EAGER_STACKS),
+    }
+
+
+def _layout(layout: Layout, replica: float, micro: float) -> dict[str, float]:
+    return {
+        "data": float(layout.data),
+        "tensor": float(layout.tensor),
+        "pipeline": float(layout.pipeline),
+        "context_ways": float(layout.context),
+        "expert_ways": float(layout.expert),
+        "virtual": float(layout.virtual),
+        "sharded": float(layout.sharded),
+        "micro": micro,
+        "parts": max(1.0, replica / micro),
+        "recompute": layout.recompute,
+        "islands": float(layout.islands),
+    }
+
+
+def _chip(silicon: Silicon, setup: Setup) -> dict[str, float]:
+    part = min(1.0, setup.chips)  # half a chip has half the rates
+    reach = attention_share(silicon, setup.sketch.head_width, setup.length, setup.year, setup.dtype)
+    return {
+        "linear_rate": silicon.linear_flop_per_s * part,
+        "half_rate": silicon.half_flop_per_s * part,
+        "element_bytes": silicon.element_bytes,
+        "weight_bytes": silicon.weight_bytes,
+        "bytes_rate": silicon.bytes_per_s * part,
+        "matmul_share": silicon.matmul_share,
+        "link": silicon.link_bytes_per_s,
+        "network": silicon.network_bytes_per_s,
+        "domain": float(silicon.domain),
+        "fill_tiles": silicon.fill_tiles,
+        "launch_s": silicon.launch_s,
+        "attention_reach": reach,
+        "narrow": float(setup.dtype in ("fp8", "fp4", "int8") and silicon.linear_flop_per_s > 1.2 * silicon.half_flop_per_s),
+        "tpu": float(silicon.kind == "tpu"),
+    }

@@ -1,0 +1,181 @@
+"""The roofline with its fitted correction, and how wide the band is.
+
+A label that the fit never saw (a new chip, another stack, the user's own model) adds the spread that such labels have: the band
+widens by itself, and the tier falls from `published` to `datasheet` where neither chip nor framework was ever measured.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from advisor.cost.columns import Columns, Numbers
+from advisor.cost.features import Labels, Name, group_of, names_of
+from advisor.cost.fitting import CLASS_LEVEL, RESIDUAL_LEVELS, Baseline, Coefficients, baseline_of
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Runs predicted: arrays of shape (runs,).
+
+    Args:
+        seconds: middle of the band.
+        sigma: standard deviation of ln(truth / seconds).
+        baseline: the roofline that it started from.
+        tier: `published` or `datasheet`.
+    """
+
+    seconds: Numbers
+    sigma: Numbers
+    baseline: Baseline
+    tier: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Projection:
+    """Coefficients gathered for some labels: mean by slot, covariance between slots, variance of labels never seen."""
+
+    mean: Numbers
+    covariance: Numbers
+    unseen: Numbers
+
+
+NOVEL_LEVELS = ("generation", "model_class", CLASS_LEVEL, "stack|generation")
+_BEYOND_SIGMA, _MOST_BEYOND = 0.05, 6.0
+"""Added to sigma for each unit (a factor of two, for most slots) by which a run lies beyond every row of the fit, up to six."""
+_NOVEL_SIGMA = 0.12
+"""Added, as variances are, for each of generation, class of model, and both with the stack, of which there was no row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The numbers of runs by slot, `numbers` of shape (runs, slots), kept to what the fit saw; `beyond` says by how much."""
+
+    slots: tuple[str, ...]
+    numbers: Numbers
+    beyond: Numbers
+
+    def rows(self, chosen: slice) -> "Table":
+        """Return some of the runs."""
+        return Table(self.slots, self.numbers[chosen], self.beyond[chosen])
+
+
+class Predictor:
+    """Applies a correction; keeps what was gathered for the labels of each candidate."""
+
+    def __init__(self, coefficients: Coefficients, scales: Mapping[str, float], training: bool) -> None:
+        """Prepare.
+
+        Args:
+            coefficients: from `learn`.
+            scales: that they were learned with.
+            training: whether they are of training steps.
+        """
+        self._coefficients = coefficients
+        self._scales = dict(scales)
+        self._training = training
+        self._index = {name: position for position, name in enumerate(coefficients.names)}
+        self._gathered: dict[tuple[Labels, tuple[str, ...]], _Projection] = {}
+
+    def table(self, base: Baseline) -> Table:
+        """Return the numbers of a baseline as one table: a number beyond what the fit saw is taken at its edge."""
+        slots = tuple(base.slots)
+        numbers = np.stack([np.broadcast_to(base.slots[slot], base.seconds.shape) for slot in slots], axis=1)
+        edges = [
+            self._coefficients.ranges.get(slot, (-np.inf, np.inf)) if slot != "year" else (-np.inf, np.inf) for slot in slots
+        ]
+        kept = np.clip(numbers, [low for low, _ in edges], [high for _, high in edges])
+        apart = np.array([slot != "narrow" for slot in slots])  # the square of another slot
+        return Table(slots, kept, np.minimum(np.abs(numbers - kept) @ apart, _MOST_BEYOND))
+
+    @property
+    def seen(self) -> Mapping[str, frozenset[str]]:
+        """Labels by level that the fit has seen."""
+        return self._coefficients.seen
+
+    def predict(self, columns: Columns, labels: Labels) -> Prediction:
+        """Return what runs with the same labels take.
+
+        Args:
+            columns: side by side.
+            labels: of all of them.
+        """
+        base = baseline_of(columns, self._training)
+        table = self.table(base)
+        seconds = base.seconds * np.exp(self.shift(table, labels))
+        return Prediction(seconds, self.sigma(table, labels), base, self.tier(labels))
+
+    def shift(self, table: Table, labels: Labels) -> Numbers:
+        """Return the correction of ln(time) of runs with the same labels."""
+        return table.numbers @ self._gather(labels, table.slots).mean
+
+    def shift_at_latest(self, table: Table, labels: Labels, year: float) -> Numbers:
+        """Return the correction as of the newest row of the stack, where the runs are later than that.
+
+        Args:
+            table: of the runs. labels: of all of them.
+            year: of all of them.
+        """
+        newest = min(year, self._coefficients.latest.get(labels.stack, year))
+        trend = float(self._gather(labels, table.slots).mean[table.slots.index("year")])
+        return self.shift(table, labels) + (newest - year) * trend
+
+    def sigma(self, table: Table, labels: Labels) -> Numbers:
+        """Return the standard deviation of ln(truth / predicted) of runs with the same labels."""
+        gathered, numbers = self._gather(labels, table.slots), table.numbers
+        spread = np.einsum("rf,fg,rg->r", numbers, gathered.covariance, numbers) + numbers**2 @ gathered.unseen
+        spread = spread + (_BEYOND_SIGMA * table.beyond) ** 2 + _NOVEL_SIGMA**2 * self._novel(labels)
+        common = self._coefficients.source_sigma**2 + self._coefficients.noise_sigma**2
+        return np.maximum(np.sqrt(np.maximum(spread, 0.0) + common) * self._coefficients.widening, self._floor(labels))
+
+    def _floor(self, labels: Labels) -> float:
+        """Return the spread of the errors that left-out rows of this kind had: of stack and generation, generation, or all."""
+        residuals = self._coefficients.residuals
+        for level in RESIDUAL_LEVELS:
+            found = residuals.get(f"{level}:{labels.at(level)}")
+            if found is not None:
+                return found
+        return residuals.get("", 0.0)
+
+    def tier(self, labels: Labels) -> str:
+        """Return `published` where rows of this generation of chips and of this framework were seen, else `datasheet`."""
+        seen = self._coefficients.seen
+        known = labels.generation in seen["generation"] and labels.framework in seen["framework"]
+        return "published" if known and labels.model_class in seen["model_class"] else "datasheet"
+
+    def _novel(self, labels: Labels) -> int:
+        return sum(labels.at(level) not in self.seen.get(level, ()) for level in NOVEL_LEVELS)
+
+    def shift_by_cause(self, columns: Columns, labels: Labels) -> tuple[tuple[str, float], ...]:
+        """Return (cause, change of ln(time)) of one run, largest first: where its correction comes from."""
+        base = baseline_of(columns, self._training)
+        causes: dict[str, float] = {}
+        for slot, numbers in base.slots.items():
+            value = float(np.broadcast_to(numbers, base.seconds.shape)[0])
+            for name, _ in self._kept(slot, labels):
+                if name in self._index:
+                    label = name[2] or "all runs"
+                    causes[label] = causes.get(label, 0.0) + value * float(self._coefficients.mean[self._index[name]])
+        return tuple(sorted(causes.items(), key=lambda pair: -abs(pair[1])))
+
+    def _kept(self, slot: str, labels: Labels) -> list[tuple[Name, float]]:
+        found = ((name, sd * self._scales.get(group_of(slot, name[1]), 1.0)) for name, sd in names_of(slot, labels))
+        return [(name, sd) for name, sd in found if sd > 0]
+
+    def _gather(self, labels: Labels, slots: tuple[str, ...]) -> _Projection:
+        key = (labels, slots)
+        if key not in self._gathered:
+            rows: list[list[int]] = []
+            unseen = np.zeros(len(slots))
+            for position, slot in enumerate(slots):
+                kept = self._kept(slot, labels)
+                rows.append([self._index[name] for name, _ in kept if name in self._index])
+                unseen[position] = sum(sd**2 for name, sd in kept if name not in self._index)
+            flat = [index for row in rows for index in row]
+            owner = np.repeat(np.arange(len(slots)), [len(row) for row in rows])
+            choose = np.zeros((len(slots), len(flat)))
+            choose[owner, np.arange(len(flat))] = 1.0
+            mean = choose @ self._coefficients.mean[flat]
+            covariance = choose @ self._coefficients.covariance[np.ix_(flat, flat)] @ choose.T
+            self._gathered[key] = _Projection(mean, covariance, unseen)
+        return self._gathered[key]

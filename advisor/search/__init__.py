@@ -1,0 +1,5 @@
+"""All legal plans of a workload on every pool, priced at once: enumerated, cut by memory, timed by the cost model, best kept."""
+
+from advisor.search.evaluate import Found, Search
+
+__all__ = ["Found", "Search"]

@@ -1,0 +1,308 @@
+"""Every plan of every pool priced at once, and the best of each pool for each runtime.
+
+Plans of all pools lie side by side in arrays; the roofline is computed once for each way a host starts operations, and each
+runtime's correction is one product with it. What does not fit in memory is kept apart, not dropped: where nothing fits, the
+most frugal plan says by how much.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import hypot
+
+import numpy as np
+
+from advisor.beliefs import CHIP_HABITS
+from advisor.cost.columns import Flags, Numbers
+from advisor.cost.features import Labels, labels_of
+from advisor.cost.known import known_predictor
+from advisor.cost.silicon import Silicon, silicon_of, unknown_link
+from advisor.memory import ModelBytes, model_bytes
+from advisor.search.grid import Chips, Divisible, Grid, grid_of, joined
+from advisor.search.passes import YEAR, Pass, Priced, passes_of, priced
+from advisor.search.room import Apart, parts_of
+from advisor.search.stacks import BORROWED_SHIFT, BORROWED_SIGMA, Stack, stack_for
+from core.advice import Plan
+from core.device import Accelerator
+from core.sketch import TRAINING, Setup, Sketch
+from core.sketching import prompt_of, sketch_of
+from core.workload import Workload
+
+_SIMPLER = 0.01
+"""A further way of dividing is taken only when it gains this much."""
+_OTHERS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best plan of one runtime on one pool.
+
+    Args:
+        plan: as it is shown.
+        seconds: of a step, middle of the band. sigma: of ln(truth / seconds). tier: `published` or `datasheet`.
+        terms: (term of the breakdown, seconds) that add up to it.
+        lower_s, upper_s: the longest of arithmetic, memory traffic and communication at full rates; their sum.
+        memory: (name, bytes) of one chip. fits: whether that is within the capacity.
+        considered, fitting: plans of this pool, and those of them that fit.
+        others: next best plans that fit, (plan, seconds).
+    """
+
+    plan: Plan
+    seconds: float
+    sigma: float
+    tier: str
+    terms: tuple[tuple[str, float], ...]
+    lower_s: float
+    upper_s: float
+    memory: tuple[tuple[str, float], ...]
+    fits: bool
+    considered: int
+    fitting: int
+    others: tuple[tuple[Plan, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """Where a pool's plans lie among all."""
+
+    key: str
+    count: int
+    start: int
+    stop: int
+    silicon: Silicon
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """All plans of all pools: what they are, what they need, which fit."""
+
+    pools: tuple[_Pool, ...]
+    grid: Grid
+    passes: tuple[Pass, ...]
+    memory: dict[str, Numbers]
+    need: Numbers
+    fits: Flags
+    handicap: Numbers
+    frame_s: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """Seconds of every plan in one runtime, and the row of the best plan by pool."""
+
+    seconds: Numbers
+    best: dict[tuple[str, int], int]
+
+
+class Search:
+    """Best plans of one workload over many pools; `prepare` prices all pools together, `best` looks one up."""
+
+    def __init__(self, workload: Workload) -> None:
+        """Prepare for one workload.
+
+        Args:
+            workload: the job.
+        """
+        self.workload = workload
+        self.sketch: Sketch = sketch_of(workload)
+        self.model: ModelBytes = model_bytes(workload)
+        self._divisible = _divisible(workload, self.sketch)
+        self._prepared: _Prepared | None = None
+        self._index: dict[tuple[str, int], _Pool] = {}
+        self._priced: dict[tuple[float, float], tuple[Priced, ...]] = {}
+        self._timed: dict[str, _Timed] = {}
+        self._refused: dict[tuple[str, int], str] = {}
+
+    @property
+    def plans(self) -> int:
+        """Plans of all prepared pools."""
+        return 0 if self._prepared is None else len(self._prepared.grid)
+
+    def prepare(self, pools: Iterable[tuple[Accelerator, int]]) -> None:
+        """Enumerate and price the plans of pools; pools that were prepared before are forgotten.
+
+        Args:
+            pools: (accelerator, chips), each once or more.
+        """
+        self._index, self._priced, self._timed, self._refused, self._prepared = {}, {}, {}, {}, None
+        grids: list[Grid] = []
+        made: dict[Chips, Grid] = {}
+        kept: list[_Pool] = []
+        start = 0
+        for chip, count in sorted(dict.fromkeys(pools), key=lambda pool: (pool[0].key, pool[1])):
+            silicon = silicon_of(chip, self.workload.dtype, not self.workload.trains)
+            if isinstance(silicon, str):
+                self._refused[chip.key, count] = silicon
+                continue
+            unknown = unknown_link(chip, count)
+            if unknown:
+                self._refused[chip.key, count] = unknown
+                continue
+            chips = Chips(count, silicon.domain, silicon.kind == "gpu" and silicon.domain > 1)
+            if chips not in made:
+                made[chips] = grid_of(self._divisible, chips)
+            grid = made[chips]
+            if not len(grid):
+                self._refused[chip.key, count] = f"a batch of {self.workload.batch} does not divide over {count} chips"
+                continue
+            kept.append(_Pool(chip.key, count, start, start + len(grid), silicon))
+            start += len(grid)
+            grids.append(grid)
+        if kept:
+            self._index = {(pool.key, pool.count): pool for pool in kept}
+            self._prepared = self._all(tuple(kept), joined(grids))
+
+    def best(self, runtime: str, chip: Accelerator, count: int) -> Found | str:
+        """Return the best plan of a runtime on a prepared pool, or in one phrase why there is none.
+
+        Args:
+            runtime: one of `RUNTIME_IDS`.
+            chip: of the catalog.
+            count: chips.
+        """
+        pool = self._index.get((chip.key, count))
+        if pool is None or self._prepared is None:
+            return self._refused.get((chip.key, count), f"{count} x {chip.key} was not looked at")
+        timed = self.timed(runtime)
+        row = timed.best[pool.key, pool.count]
+        return self._found(self._prepared, runtime, pool, row, timed.seconds)
+
+    def timed(self, runtime: str) -> _Timed:
+        """Return seconds of every plan in one runtime, and the best row of each pool: among those that fit, else the smallest."""
+        if runtime not in self._timed:
+            assert self._prepared is not None
+            self._timed[runtime] = self._time(self._prepared, runtime)
+        return self._timed[runtime]
+
+    def _all(self, pools: tuple[_Pool, ...], grid: Grid) -> _Prepared:
+        owner = np.repeat(np.arange(len(pools)), [pool.stop - pool.start for pool in pools])
+        reserve = np.array([CHIP_HABITS[pool.silicon.kind].reserve_bytes for pool in pools])[owner]
+        whole = max(1.0, self.sketch.parameters)
+        apart = Apart(self.sketch.expert_parameters / whole, self.sketch.table_parameters / whole)
+        memory = parts_of(self.model, grid, float(self.workload.batch), apart, reserve)
+        need: Numbers = np.zeros(len(grid))
+        for part in memory.values():
+            need = need + part
+        capacity = np.array([pool.silicon.memory_bytes for pool in pools])[owner]
+        chips = [(pool.silicon, pool.count) for pool in pools]
+        return _Prepared(
+            pools,
+            grid,
+            passes_of(self.workload, self.sketch, chips, owner, grid),
+            memory,
+            need,
+            need <= capacity,
+            1 + _SIMPLER * _divisions(grid),
+            np.array([CHIP_HABITS[pool.silicon.kind].frame_s for pool in pools])[owner],
+        )
+
+    def _told(self, prepared: _Prepared, runtime: str) -> tuple[Priced, ...]:
+        """Return every pass priced for the way in which a runtime's host starts operations."""
+        key = Pass.manner(self._stack(runtime, prepared.passes[0].regime).own)
+        if key not in self._priced:
+            self._priced[key] = tuple(priced(one, key) for one in prepared.passes)
+        return self._priced[key]
+
+    def _time(self, prepared: _Prepared, runtime: str) -> _Timed:
+        seconds = prepared.frame_s.copy()
+        for one, told in zip(prepared.passes, self._told(prepared, runtime), strict=True):
+            predictor = known_predictor(one.regime == TRAINING)
+            shift = np.empty_like(seconds)
+            for first, last in _by_chip(prepared.pools):
+                rows = slice(first.start, last.stop)
+                shift[rows] = predictor.shift_at_latest(told.table.rows(rows), self._labels(runtime, first, one.regime), YEAR)
+            slower = BORROWED_SHIFT if self._stack(runtime, one.regime).borrowed else 0.0
+            seconds = seconds + one.times * told.seconds * np.exp(shift + slower)
+        weighed = np.where(prepared.fits, seconds * prepared.handicap, np.inf)
+        best: dict[tuple[str, int], int] = {}
+        for pool in prepared.pools:
+            row = pool.start + int(weighed[pool.start : pool.stop].argmin())
+            if not prepared.fits[row]:
+                row = pool.start + int(prepared.need[pool.start : pool.stop].argmin())
+            best[pool.key, pool.count] = row
+        return _Timed(seconds, best)
+
+    def _stack(self, runtime: str, regime: str) -> Stack:
+        return stack_for(runtime, self.sketch.kind, regime, known_predictor(regime == TRAINING).seen)
+
+    def _labels(self, runtime: str, pool: _Pool, regime: str) -> Labels:
+        setup = Setup(
+            self.sketch, regime, pool.key, pool.count, self._stack(runtime, regime).label, self.workload.dtype, 1.0, 1.0
+        )
+        return labels_of(setup, pool.silicon)
+
+    def _found(self, prepared: _Prepared, runtime: str, pool: _Pool, row: int, seconds: Numbers) -> Found:
+        sigma, tier = 0.0, "published"
+        terms: dict[str, float] = {}
+        frame_s = float(prepared.frame_s[row])
+        bounds = np.zeros(3)
+        for one, told in zip(prepared.passes, self._told(prepared, runtime), strict=True):
+            predictor = known_predictor(one.regime == TRAINING)
+            labels = self._labels(runtime, pool, one.regime)
+            borrowed = self._stack(runtime, one.regime).borrowed
+            own = float(predictor.sigma(told.table.rows(slice(row, row + 1)), labels)[0])
+            sigma = max(sigma, hypot(own, BORROWED_SIGMA) if borrowed else own)
+            tier = "datasheet" if borrowed or predictor.tier(labels) != "published" else tier
+            for name, value in told.breakdown(row).items():
+                terms[name] = terms.get(name, 0.0) + one.times * value
+            bounds += np.array((*one.bounds(row), one.times * told.breakdown(row).get("communication", 0.0)))
+        scale = (float(seconds[row]) - frame_s) / max(sum(terms.values()), 1e-300)
+        return Found(
+            self._plan(prepared.grid, row),
+            float(seconds[row]),
+            sigma,
+            tier,
+            (*((name, value * scale) for name, value in terms.items() if value > 0), ("host", frame_s)),
+            float(bounds.max()),
+            float(bounds.sum()),
+            tuple((name, float(part[row])) for name, part in prepared.memory.items() if part[row] > 0),
+            bool(prepared.fits[row]),
+            pool.stop - pool.start,
+            int(prepared.fits[pool.start : pool.stop].sum()),
+            self._others(prepared, pool, row, seconds),
+        )
+
+    def _others(self, prepared: _Prepared, pool: _Pool, chosen: int, seconds: Numbers) -> tuple[tuple[Plan, float], ...]:
+        rows = np.flatnonzero(prepared.fits[pool.start : pool.stop]) + pool.start
+        rows = rows[rows != chosen]
+        if len(rows) > _OTHERS:
+            rows = rows[np.argpartition(seconds[rows], _OTHERS)[:_OTHERS]]
+        nearest = sorted(rows.tolist(), key=lambda row: float(seconds[row]))
+        return tuple((self._plan(prepared.grid, row), float(seconds[row])) for row in nearest)
+
+    def _plan(self, grid: Grid, row: int) -> Plan:
+        sharded, data, micro = int(grid.sharded[row]), int(grid.data[row]), int(grid.micro[row])
+        in_parts = self.workload.trains and micro < self.workload.batch // data
+        return Plan(
+            1 if sharded > 1 else data,
+            sharded,
+            int(grid.tensor[row]),
+            int(grid.pipeline[row]),
+            int(grid.expert[row]),
+            int(grid.context[row]),
+            micro if in_parts else None,
+            bool(grid.recompute[row] > 0),
+        )
+
+
+def _divisible(workload: Workload, sketch: Sketch) -> Divisible:
+    heads = max((op.dims[2] for block in workload.blocks for op in block.ops_forward if op.kind == "attention"), default=1)
+    length = int(prompt_of(workload)) if workload.unit == "tokens" else 1
+    experts = int(sketch.experts) if sketch.experts else 64 if sketch.expert_parameters else 1
+    return Divisible(workload.batch, int(heads), max(1, int(sketch.layers)), experts, length, workload.trains)
+
+
+def _divisions(grid: Grid) -> Numbers:
+    """Return how many things a plan asks for beyond plain replicas."""
+    ways = sum((degree > 1) * 1.0 for degree in (grid.tensor, grid.pipeline, grid.context, grid.expert))
+    return ways + (grid.sharded > 1) * 0.5 + (grid.recompute > 0) * 0.2
+
+
+def _by_chip(pools: tuple[_Pool, ...]) -> list[tuple[_Pool, _Pool]]:
+    """Return (first, last) pool of each chip; pools are sorted by chip."""
+    runs: list[tuple[_Pool, _Pool]] = []
+    for pool in pools:
+        if runs and runs[-1][0].key == pool.key:
+            runs[-1] = (runs[-1][0], pool)
+        else:
+            runs.append((pool, pool))
+    return runs

@@ -1,0 +1,66 @@
+"""Bytes that one chip holds under every plan, in named parts that add up; the same parts as `advisor.memory` tells of one plan.
+
+Mixed-precision training keeps weights and gradients in the compute dtype, states and master weights in fp32: 16 bytes a
+parameter for AdamW in bf16. Source: Rajbhandari et al., arXiv:1910.02054, section 3; Korthikanti et al., arXiv:2205.05198
+(activations under tensor parallelism and in a pipeline).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from advisor.cost.columns import Numbers
+from advisor.memory import RESERVE, ModelBytes
+from advisor.search.grid import Grid
+
+Parts = dict[str, Numbers]
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Parts of the weights, 0 to 1: of experts, which expert parallelism divides; of embedding tables, spread over all chips."""
+
+    experts: float
+    tables: float
+
+
+def parts_of(model: ModelBytes, grid: Grid, batch: float, apart: Apart, reserve_bytes: Numbers) -> Parts:
+    """Return bytes of one chip by part.
+
+    Args:
+        model: bytes of the whole workload.
+        grid: the plans.
+        batch: samples of a global step.
+        apart: parts of the weights that are divided in their own way.
+        reserve_bytes: kept by the runtime, one for each plan.
+    """
+    ways = grid.tensor * grid.pipeline
+    spread = np.where(grid.expert > 1, np.maximum(grid.expert * grid.pipeline, ways), ways)
+    chips = grid.data * grid.tensor * grid.pipeline * grid.context
+    share = (1 - apart.experts - apart.tables) / ways + apart.experts / spread + apart.tables / chips
+    held = share / grid.sharded
+    parts: Parts = {"weights": model.weights * held}
+    if model.trains:
+        parts |= _training(model, grid, batch, share, held)
+    else:
+        cut = grid.data * grid.tensor * grid.pipeline * grid.context
+        parts["key-value cache"] = model.cache / cut
+        parts["activations"] = model.forward_activations / (grid.data * grid.tensor * grid.context)
+    parts["gathered layers"] = np.where(grid.sharded > 1, 2.0 * model.largest_layer / grid.tensor, 0.0)
+    parts["workspace"] = model.workspace * grid.micro / batch / (grid.tensor * grid.context)
+    parts[RESERVE] = reserve_bytes
+    return parts
+
+
+def _training(model: ModelBytes, grid: Grid, batch: float, share: Numbers, held: Numbers) -> Parts:
+    # a stage of a pipeline holds 1 / p of the layers for up to p micro-batches at once: the same as without one
+    cut = grid.micro / batch / (grid.tensor * grid.context)
+    saved = np.where(grid.recompute > 0, model.remat_activations, model.activations)
+    # the optimizer's states of plain replicas are sharded over them (ZeRO stage 1), as every training library can
+    states = share / np.maximum(grid.sharded, grid.data)
+    return {
+        "gradients": model.weights * held,
+        "optimizer states": model.states * states,
+        "fp32 master weights": model.master * states,
+        "activations": saved * cut,
+    }

@@ -1,0 +1,175 @@
+"""A model in the few numbers that its cost on an accelerator depends on, and how a published run was set up.
+
+Counts are for one position (a token of a language model, a sample of any other model) of one forward pass, so that batch and
+length can change without a new count. A sketch is made from the blocks of a workload or from the sizes that a published
+measurement gives; both go through the same cost model.
+"""
+
+from dataclasses import dataclass
+
+TRAINING, PREFILL, DECODE, SERVING, FORWARD = "training", "prefill", "decode", "serving", "forward"
+REGIMES = (TRAINING, PREFILL, DECODE, SERVING, FORWARD)
+"""What is run: an update step, the first token, later tokens, a mix of both at saturation, a plain forward pass."""
+CLASSES = (
+    "decoder",
+    "mixture",
+    "encoder",
+    "encoder-decoder",
+    "vision",
+    "diffusion",
+    "recommender",
+    "graph",
+    "recurrent",
+    "other",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A model, per position of one forward pass.
+
+    Args:
+        name: for people.
+        kind: one of `CLASSES`.
+        linear_flop: dense products outside experts and head; two FLOPs a multiply-add.
+        expert_flop: products of the experts that a position is sent to.
+        head_flop: the product with the vocabulary.
+        attention_flop: scores and weighted sum for one position and one key, over all layers.
+        convolution_flop, depthwise_flop, other_flop: convolutions; those with one channel a group; recurrent and library code.
+        vector_elements: elements that element-wise operations and norms read and write.
+        lookup_elements: elements fetched from embedding tables that are too large to be dense.
+        logits: size of the vocabulary, 0 without one.
+        parameters: all of them; `expert_parameters` and `table_parameters` are parts of it.
+        expert_parameters: of experts. table_parameters: of embedding tables that no product touches.
+        layers, width, head_width, hidden: typical sizes; 0 where there is none.
+        experts, experts_used: of a mixture; 0 without one.
+        cached_elements: keys and values kept for one position, over all layers.
+        saved_elements: activations kept for the backward pass, 2-byte elements; None where they are not known.
+        kernels: operations of one forward pass. serial: small steps of it that wait for one another (recurrence).
+        products: (columns, depth, part of the products' FLOPs) of the products, for the tiles that they fill.
+        windows: (part of the layers, keys that they look back at most); the rest look at everything.
+        causal: whether a position sees only those before it.
+        trained: part of the parameters that is trained.
+        length: positions of one sample when it is fixed by the model (197 patches), else 0.
+    """
+
+    name: str
+    kind: str
+    linear_flop: float
+    expert_flop: float = 0.0
+    head_flop: float = 0.0
+    attention_flop: float = 0.0
+    convolution_flop: float = 0.0
+    depthwise_flop: float = 0.0
+    other_flop: float = 0.0
+    vector_elements: float = 0.0
+    lookup_elements: float = 0.0
+    logits: float = 0.0
+    parameters: float = 0.0
+    expert_parameters: float = 0.0
+    table_parameters: float = 0.0
+    layers: float = 1.0
+    width: float = 0.0
+    head_width: float = 0.0
+    hidden: float = 0.0
+    experts: float = 0.0
+    experts_used: float = 0.0
+    cached_elements: float = 0.0
+    saved_elements: float | None = None
+    kernels: float = 0.0
+    serial: float = 0.0
+    products: tuple[tuple[float, float, float], ...] = ()
+    windows: tuple[tuple[float, float], ...] = ()
+    causal: bool = False
+    trained: float = 1.0
+    length: float = 0.0
+
+    @property
+    def matrix_flop(self) -> float:
+        """Products and convolutions of one position, without attention."""
+        return self.linear_flop + self.expert_flop + self.head_flop + self.convolution_flop
+
+    def keys(self, length: float, cached: float = 0.0) -> float:
+        """Return how many keys a position looks at on average.
+
+        Args:
+            length: positions in a row.
+            cached: positions before them.
+        """
+        rest, found = 1.0, 0.0
+        for part, window in self.windows:
+            rest -= part
+            found += part * _seen(length, min(window, length + cached), cached, self.causal)
+        return found + max(0.0, rest) * _seen(length, length + cached, cached, self.causal)
+
+
+def _seen(length: float, window: float, cached: float, causal: bool) -> float:
+    """Return the average over positions of min(window, keys that there are)."""
+    if not causal:
+        return window
+    first = max(0.0, min(length, window - cached))  # positions whose past is shorter than the window
+    growing = first * (cached + first / 2)
+    return (growing + (length - first) * window) / max(length, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How many ways each thing is divided; the product of data, tensor, pipeline and context is the number of chips.
+
+    Args:
+        data: replicas, sharded ones included. tensor, pipeline, context, expert: degrees.
+        virtual: interleaved stages on a pipeline chip.
+        sharded: chips that weights and states are spread over within `data` (1: plain data parallelism).
+        micro_batch: samples of one replica that are in flight at once; None where it is not known.
+        recompute: part of the forward pass that is done again in the backward pass, 0 to 1.
+        islands: groups of chips that are joined by the data-centre network only.
+    """
+
+    data: int = 1
+    tensor: int = 1
+    pipeline: int = 1
+    context: int = 1
+    expert: int = 1
+    virtual: int = 1
+    sharded: int = 1
+    micro_batch: float | None = None
+    recompute: float = 0.0
+    islands: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """One run of a sketch: what, on what, with what, divided how.
+
+    Args:
+        sketch: the model.
+        regime: one of `REGIMES`.
+        accelerator: key of the catalog.
+        chips: how many; 0.5 for half a chip.
+        stack: framework, with the library above it where one is known: `jax/maxtext`, `torch/nemo`, `tensorflow+xla`.
+        dtype: of the products.
+        batch: samples in one global step, or requests at once.
+        length: positions of a sample; of the prompt for inference. output: tokens that follow.
+        layout: how it is divided.
+        year: when the software was current, 2024.5 is the middle of 2024.
+        packed: part of the positions that are real; below 1 where padding is removed.
+        cache: positions of a cache of fixed size that is read in full for each token; 0 where only what is there is read.
+        low_rank: whether only adapters are trained.
+        assumed: what was filled in, one phrase each.
+    """
+
+    sketch: Sketch
+    regime: str
+    accelerator: str
+    chips: float
+    stack: str
+    dtype: str
+    batch: float
+    length: float
+    output: float = 0.0
+    layout: Layout = Layout()
+    year: float = 2025.0
+    packed: float = 1.0
+    cache: float = 0.0
+    low_rank: bool = False
+    assumed: tuple[str, ...] = ()

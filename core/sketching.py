@@ -1,0 +1,216 @@
+"""From the blocks of a workload to the few numbers that its cost depends on.
+
+Operations are told apart by what they are to a chip: a product with the vocabulary is the last product of the ends, a product
+that reads weights which most positions do not use belongs to experts.
+"""
+
+from dataclasses import dataclass, field
+
+from core.ops import Op
+from core.sketch import Sketch
+from core.workload import Block, Workload
+
+_VECTOR = ("elementwise", "norm", "softmax", "reduce", "custom")
+_LOOKUP = ("gather", "scatter", "embedding")
+_ENDS = ("token_ends", "class_head", "pixel_head", "patch_ends")
+
+
+@dataclass(slots=True)
+class _Sums:
+    """What is added up over the blocks, for a whole forward pass."""
+
+    linear: float = 0.0
+    expert: float = 0.0
+    head: float = 0.0
+    attention: float = 0.0
+    pairs: float = 0.0
+    convolution: float = 0.0
+    depthwise: float = 0.0
+    other: float = 0.0
+    vector: float = 0.0
+    lookup: float = 0.0
+    logits: float = 0.0
+    kernels: float = 0.0
+    serial: float = 0.0
+    products: dict[tuple[int, int], float] = field(default_factory=dict[tuple[int, int], float])
+    cached: float = 0.0
+    saved: float = 0.0
+    layers: float = 0.0
+    causal: bool = False
+    head_width: float = 0.0
+    widths: dict[int, float] = field(default_factory=dict[int, float])
+
+
+def sketch_of(workload: Workload) -> Sketch:
+    """Return the sketch of a workload.
+
+    Args:
+        workload: with blocks; generation is told by its prompt, the blocks that repeat it with other lengths are left out.
+
+    Returns:
+        Counts per position: a token where the workload counts tokens, else a sample.
+    """
+    positions = workload.batch * (prompt_of(workload) if workload.unit == "tokens" else 1.0)
+    sums = _Sums()
+    for block in once(workload.blocks):
+        _add(sums, block)
+    for op in workload.ops:
+        _add_op(sums, op, 1.0, "")
+    parameters = float(workload.parameter_count)
+    sequence = _sequence(workload)
+    experts = _expert_parameters(workload, positions)
+    sums.linear, sums.expert = (0.4 * sums.linear, 0.6 * sums.linear) if experts else (sums.linear, 0.0)
+    width = max(sums.widths, key=lambda size: sums.widths[size], default=0)
+    per = 1.0 / positions
+    return Sketch(
+        name=workload.name,
+        kind=_kind_of(workload, sums, bool(experts)),
+        linear_flop=sums.linear * per,
+        expert_flop=sums.expert * per,
+        head_flop=sums.head * per,
+        attention_flop=sums.attention / max(1.0, sums.pairs) if sums.pairs else 0.0,
+        convolution_flop=sums.convolution * per,
+        depthwise_flop=sums.depthwise * per,
+        other_flop=sums.other * per,
+        vector_elements=sums.vector * per,
+        lookup_elements=sums.lookup * per,
+        logits=sums.logits * per,
+        parameters=parameters,
+        expert_parameters=experts,
+        table_parameters=_table_parameters(workload),
+        layers=max(1.0, sums.layers),
+        width=float(width),
+        head_width=sums.head_width,
+        cached_elements=sums.cached * per,
+        saved_elements=sums.saved * per,
+        kernels=sums.kernels,
+        serial=sums.serial,
+        products=_shapes(sums),
+        causal=sums.causal,
+        length=sequence,
+    )
+
+
+def prompt_of(workload: Workload) -> float:
+    """Return the positions of one sample in the first pass: the length of training, the prompt of a generation."""
+    for block in workload.blocks:
+        sizes = dict(block.sizes)
+        length = sizes.get("length")
+        if "prompt" in block.name and isinstance(length, int):
+            return float(length)
+    return float(workload.length or 1)
+
+
+def output_of(workload: Workload) -> float:
+    """Return the tokens that a generation makes for one sample, 0 for anything else."""
+    makes = any("decoding" in block.name or "later tokens" in block.name for block in workload.blocks)
+    return workload.units_per_step / workload.batch if makes else 0.0
+
+
+def once(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Return the blocks of one pass: those that share the weights of others are later steps of a generation."""
+    return tuple(block for block in blocks if not any(word in block.name for word in ("decoding", "later tokens"))) or blocks
+
+
+def _add(sums: _Sums, block: Block) -> None:
+    sizes = dict(block.sizes)
+    sums.causal = sums.causal or bool(sizes.get("causal"))
+    if block.kind not in _ENDS:
+        sums.layers += block.repeats
+    sums.saved += block.repeats * block.activation_bytes / 2
+    for op in block.ops_forward:
+        _add_op(sums, op, float(block.repeats), block.kind)
+        if op.kind == "attention":
+            batch, _, kv_heads, queries, keys, width = op.dims
+            sums.cached += 2.0 * op.count * block.repeats * batch * kv_heads * keys * width
+            sums.pairs = max(sums.pairs, float(batch * queries * keys))
+            sums.head_width = float(width)
+        if op.kind == "matmul" and op.dims[0] == 1:
+            sums.widths[op.dims[3]] = sums.widths.get(op.dims[3], 0.0) + op.flop * block.repeats
+        shape = _shape_of(op)
+        if shape is not None:
+            sums.products[shape] = sums.products.get(shape, 0.0) + op.flop * block.repeats
+
+
+def _shape_of(op: Op) -> tuple[int, int] | None:
+    """Return (columns, depth) of the product that an operation comes down to, None where it is none."""
+    if op.kind == "matmul":
+        return op.dims[2], op.dims[3]
+    if op.kind == "conv":
+        _, _, _, in_channels, _, _, out_channels, height, width, groups = op.dims
+        return out_channels, max(1, in_channels // groups) * height * width
+    return None
+
+
+def _add_op(sums: _Sums, op: Op, repeats: float, kind: str) -> None:
+    flop = op.flop * repeats
+    sums.kernels += op.count * repeats
+    if op.kind == "matmul":
+        if kind in _ENDS and op.dims[2] > 4 * op.dims[3]:
+            sums.head += flop
+            sums.logits += op.count * repeats * op.dims[0] * op.dims[1] * op.dims[2]
+        else:
+            sums.linear += flop
+    elif op.kind == "attention":
+        sums.attention += flop
+    elif op.kind == "conv":
+        in_channels, groups = op.dims[3], op.dims[9]
+        if groups > 1 and in_channels <= groups:
+            sums.depthwise += flop
+        else:
+            sums.convolution += flop
+    elif op.kind in _LOOKUP:
+        sums.lookup += repeats * op.count * op.dims[0] * op.dims[1]
+    elif op.kind in _VECTOR:
+        width = 4.0 if op.dtype in ("fp32", "int32") else 2.0
+        sums.vector += repeats * (op.bytes_read + op.bytes_written) / width
+    else:
+        if op.kind == "rnn":
+            sums.serial += op.count * repeats * op.dims[0]
+        sums.other += flop
+
+
+def _shapes(sums: _Sums) -> tuple[tuple[float, float, float], ...]:
+    """Return the shapes of the products with their parts of the FLOPs, largest first; the smallest are left out."""
+    whole = sum(sums.products.values())
+    largest = sorted(sums.products.items(), key=lambda pair: -pair[1])[:12]
+    return tuple((float(columns), float(depth), flop / whole) for (columns, depth), flop in largest if flop > 0)
+
+
+def _expert_parameters(workload: Workload, positions: float) -> float:
+    """Return parameters that most positions do not use: those beyond what the counted products can have read."""
+    found = 0.0
+    for block in workload.blocks:
+        products = sum(op.flop for op in block.ops_forward if op.kind == "matmul")
+        used = products / (2.0 * positions)
+        idle = block.parameter_count - used
+        if block.kind not in (*_ENDS, "embedding_bag") and positions > 1 and used > 0 and idle > 0.5 * block.parameter_count:
+            found += block.repeats * idle
+    return found
+
+
+def _table_parameters(workload: Workload) -> float:
+    """Return parameters of embedding tables that are fetched by row and multiplied with nothing."""
+    return float(sum(block.repeats * block.parameter_count for block in workload.blocks if block.kind == "embedding_bag"))
+
+
+def _sequence(workload: Workload) -> float:
+    """Return the positions that attention sees in one sample of a model that counts samples (197 patches), else 0."""
+    if workload.unit == "tokens":
+        return 0.0
+    return float(max((op.dims[3] for block in workload.blocks for op in block.ops_forward if op.kind == "attention"), default=0))
+
+
+def _kind_of(workload: Workload, sums: _Sums, mixture: bool) -> str:
+    if mixture:
+        return "mixture"
+    kinds = {block.kind for block in workload.blocks}
+    if sums.attention > 0:
+        if workload.unit != "tokens":
+            return "vision"
+        return "decoder" if sums.causal else "encoder"
+    if sums.convolution > 0 or sums.depthwise > 0:
+        return "vision"
+    if "embedding_bag" in kinds or "dot_interaction" in kinds:
+        return "recommender"
+    return "recurrent" if "lstm_layer" in kinds else "other"

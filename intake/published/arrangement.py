@@ -1,0 +1,126 @@
+"""How a published run was divided: degrees of parallelism, micro-batch, recomputation, out of a column and a note in words."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from core.sketch import Layout
+from intake.published.architecture import in_words, number
+from intake.published.reference import samples_to_target
+
+_FULLY_RECOMPUTED = re.compile(
+    r"remat full|full remat|full recompute|activation_checkpointing=True|full activation", re.IGNORECASE
+)
+_PARTLY_RECOMPUTED = re.compile(r"custom remat|offload|selective", re.IGNORECASE)
+_NOT_RECOMPUTED = re.compile(r"remat minimal|minimal remat|activation_checkpointing=False|no remat|remat none", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Batch and length of a run with what was assumed for them."""
+
+    batch: float
+    length: float
+    assumed: tuple[str, ...]
+
+
+def amounts_of(row: Mapping[str, str], fixed_length: float, kind: str) -> Amounts:
+    """Return the global batch and the length of a run.
+
+    Args:
+        row: one published row.
+        fixed_length: positions of one sample where the model fixes them, else 0.
+        kind: class of the model; only language models have a length.
+    """
+    notes, chips = row.get("notes", ""), number(row.get("n_devices")) or 1.0
+    assumed: list[str] = []
+    speaks = kind in ("decoder", "mixture", "encoder", "encoder-decoder", "diffusion")
+    length = number(row.get("seq_len")) if speaks else 1.0
+    if length is None:
+        length = fixed_length or 2048.0
+        assumed.append(f"length {length:g}: not stated")
+    batch = number(row.get("global_batch"))
+    if batch is None:
+        each = number(row.get("per_device_batch")) or in_words(r"per-device batch (\d+)", notes)
+        tokens = in_words(r"tokens per device (\d+)", notes)
+        if each is not None:
+            batch = each * chips
+        elif tokens is not None:
+            batch = tokens * chips / length
+        else:
+            known = samples_to_target(row.get("model", ""))
+            batch = _usual_batch(kind, length) * chips
+            batch = batch if known is None else max(chips, min(batch, known[1]))
+            assumed.append(f"batch {batch:g}: not stated")
+    return Amounts(batch, length, tuple(assumed))
+
+
+def _usual_batch(kind: str, length: float) -> float:
+    """Return a usual batch of one chip where nothing is said: 8,192 tokens, 128 images, 8,192 clicks."""
+    if kind in ("decoder", "mixture", "encoder", "encoder-decoder"):
+        return max(1.0, 8192.0 / length)
+    return {"recommender": 8192.0, "graph": 1024.0}.get(kind, 128.0 if kind != "diffusion" else 1.0)
+
+
+def layout_of(row: Mapping[str, str], batch: float, tpu: bool) -> Layout:
+    """Return how a run is divided.
+
+    Args:
+        row: one published row.
+        batch: samples in one global step.
+        tpu: whether it runs on TPUs, where JAX shards what it can.
+    """
+    text, notes = row.get("parallelism", "").lower(), row.get("notes", "")
+    chips = number(row.get("n_devices")) or 1.0
+    tensor, pipeline = _degree("tp", text), _degree("pp", text)
+    context, virtual = _degree("cp", text), _degree("vp", text)
+    expert = _degree("ep", text)
+    data = max(1, round(chips / (tensor * pipeline * context)))
+    islands = int(in_words(r"dp(\d+) over dcn", text) or in_words(r"dcn_\w*?(\d+)", text) or 1)
+    micro = in_words(r"\bmbs (\d+)", notes) or in_words(r"micro-?batch (\d+)", notes)
+    parts = in_words(r"grad_accum (\d+)", notes)
+    if micro is None and "micro-batch" in notes:
+        micro = number(row.get("per_device_batch"))
+    if micro is None:
+        micro = batch / data / (parts or 1.0) if pipeline == 1 else 1.0
+    framework = row.get("framework", "")
+    sharded = _sharded(text, framework, data, islands, tpu)
+    return Layout(
+        data=data,
+        tensor=tensor,
+        pipeline=pipeline,
+        context=context,
+        expert=expert,
+        virtual=virtual,
+        sharded=sharded,
+        micro_batch=max(min(micro, batch / data), 1e-6),
+        recompute=_recomputed(notes, framework, tpu),
+        islands=islands,
+    )
+
+
+def _degree(name: str, text: str) -> int:
+    found = re.search(rf"(?<![a-z_]){name}(\d+)", text)
+    return int(found.group(1)) if found else 1
+
+
+def _sharded(text: str, framework: str, data: int, islands: int, tpu: bool) -> int:
+    """Return chips that weights are spread over: stated, or the habit of JAX and of Megatron's distributed optimizer."""
+    stated = re.search(r"fsdp(\d+)", text)
+    if stated:
+        return int(stated.group(1))
+    if re.search(r"fsdp|full_shard|zero|shard_grad", text):
+        return max(1, data // islands)
+    language = framework.startswith(("jax/maxtext", "jax/pax")) and tpu
+    return max(1, data // islands) if language else 1
+
+
+def _recomputed(notes: str, framework: str, tpu: bool) -> float:
+    if _FULLY_RECOMPUTED.search(notes):
+        return 1.0
+    if _NOT_RECOMPUTED.search(notes):
+        return 0.0
+    if _PARTLY_RECOMPUTED.search(notes):
+        return 0.6
+    # MaxText recomputes all but the products with weights unless it is told otherwise.
+    return 0.6 if tpu and framework.startswith("jax/maxtext") else 0.0

@@ -1,0 +1,210 @@
+"""How far the cost model may be trusted: published runs predicted without anything of their own source."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import exp, isclose, log
+from pathlib import Path
+
+import catalog
+from advisor.accuracy import Judged, Refused, Score, by, capped, score
+from advisor.cost import Observation, Predictor, columns_of, known_predictor, labels_of, learn, leave_out, silicon_of
+from catalog.coefficients import fitted
+from catalog.measurements import measurements_text
+from core.errors import BadInput
+from core.sketch import TRAINING
+from core.workload import Where
+from intake.published import PublishedRun, read_runs, source_of
+
+GROUPS = ("training", "inference", "other")
+MOST_OF_A_SOURCE = 25
+MOST_BYTES = 64 * 2**20
+TO_TARGET = "time_to_train_min"
+"""The metric of runs that are predicted but not learned from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """What a check of the cost model found.
+
+    Args:
+        scores: one for each group, over all runs. capped: the same with at most 25 runs of a source.
+        by_source, by_accelerator, by_framework, by_task, by_tier: the same runs cut differently.
+        worst: the runs that were off most, worst first.
+        judged, refused: every run.
+        method: one sentence: what was left out.
+    """
+
+    scores: tuple[Score, ...]
+    capped: tuple[Score, ...]
+    by_source: tuple[Score, ...]
+    by_accelerator: tuple[Score, ...]
+    by_framework: tuple[Score, ...]
+    by_task: tuple[Score, ...]
+    by_tier: tuple[Score, ...]
+    worst: tuple[Judged, ...]
+    judged: tuple[Judged, ...]
+    refused: tuple[Refused, ...]
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Usable:
+    """A run that can be predicted, as the fit takes it."""
+
+    run: PublishedRun
+    observation: Observation
+
+
+def accuracy(path: Path | None) -> Accuracy:
+    """Predict every run of a file, or of the catalog's published measurements, and compare.
+
+    A run that the catalog holds too, and a run of a source that it holds, is predicted by coefficients that were fitted
+    without that source.
+
+    Args:
+        path: of a CSV file in the format of `catalog/data/measurements.csv`; None for that file itself.
+
+    Raises:
+        BadInput: the file cannot be read or is no such table.
+    """
+    known = _known_runs()
+    runs = known if path is None else read_runs(_text(path))
+    usable, refused = _sorted(runs)
+    judged: list[Judged] = []
+    for group in GROUPS[:2]:
+        judged.extend(_judged_group(group, [one for one in usable if one.run.group == group], known))
+    order = {run.id: position for position, run in enumerate(runs)}
+    judged.sort(key=lambda one: order[one.id])
+    return _told(tuple(judged), tuple(refused))
+
+
+def observations_of(group: str) -> tuple[Observation, ...]:
+    """Return the catalog's runs of a group as the fit takes them."""
+    return tuple(one.observation for one in _fitting(_known_runs(), group))
+
+
+def _fitting(runs: Sequence[PublishedRun], group: str) -> list[_Usable]:
+    """Return the runs that coefficients are fitted on: a time to a target says too little of a step to learn from."""
+    usable, _ = _sorted([run for run in runs if run.group == group])
+    return [one for one in usable if one.run.metric is not None and one.run.metric.name != TO_TARGET]
+
+
+@cache
+def _known_runs() -> tuple[PublishedRun, ...]:
+    return read_runs(measurements_text())
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise BadInput(f"{path.name} of {path.stat().st_size} bytes", f"at most {MOST_BYTES}", "split the file")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise BadInput(f"{path}: {reason}", "a CSV file of published measurements", "check the path") from error
+
+
+def _sorted(runs: Sequence[PublishedRun]) -> tuple[list[_Usable], list[Refused]]:
+    """Return runs that can be predicted, and the others with what is missing."""
+    usable: list[_Usable] = []
+    refused: list[Refused] = []
+    for run in runs:
+        reason = run.refusal
+        if run.setup is not None and run.seconds is not None:
+            silicon = silicon_of(catalog.accelerator(run.setup.accelerator), run.setup.dtype, run.group == "inference")
+            if not isinstance(silicon, str):
+                observation = Observation(run.setup, silicon, run.seconds, source_of(run), run.grade)
+                usable.append(_Usable(run, observation))
+                continue
+            reason = silicon
+        refused.append(Refused(run.id, run.group, run.task, run.model, source_of(run), reason))
+    return usable, refused
+
+
+def _judged_group(group: str, usable: Sequence[_Usable], known: Sequence[PublishedRun]) -> list[Judged]:
+    if not usable:
+        return []
+    scales = dict(fitted(group).scales)
+    reference = _fitting(known, group)
+    rows = [one.observation for one in reference]
+    left = leave_out(rows, scales)
+    held = {one.run.id: (one.run, float(left.errors[i]), float(left.sigmas[i])) for i, one in enumerate(reference)}
+    sources = {one.observation.source for one in reference}
+    predictors: dict[str, Predictor] = {}
+    found: list[Judged] = []
+    for one in usable:
+        source = one.observation.source
+        same = held.get(one.run.id)
+        if same is not None and same[0].setup == one.run.setup and isclose(same[0].seconds or 0.0, one.run.seconds or 1.0):
+            found.append(_judged(one, same[1], same[2], known_predictor(group == "training")))
+            continue
+        if source not in predictors:
+            without = [row for row in rows if row.source != source]
+            whole = source not in sources
+            predictors[source] = (
+                known_predictor(group == "training") if whole else Predictor(learn(without, scales), scales, group == "training")
+            )
+        labels = labels_of(one.observation.setup, one.observation.silicon, one.run.grade)
+        told = predictors[source].predict(columns_of([(one.observation.setup, one.observation.silicon)]), labels)
+        error = log(one.observation.seconds / float(told.seconds[0]))
+        found.append(_judged(one, error, float(told.sigma[0]), predictors[source]))
+    return found
+
+
+def _judged(one: _Usable, error: float, sigma: float, predictor: Predictor) -> Judged:
+    run, setup = one.run, one.observation.setup
+    assert run.metric is not None
+    time = run.metric.name in ("step_time_s", "latency_ms", TO_TARGET)
+    predicted = run.metric.value * exp(-error if time else error)
+    work = setup.batch * (setup.length if setup.regime == TRAINING and setup.sketch.kind not in _SAMPLES else 1.0)
+    price = catalog.cheapest(setup.accelerator, Where())
+    return Judged(
+        run.id,
+        run.group,
+        run.task,
+        run.model,
+        source_of(run),
+        setup.accelerator,
+        run.framework,
+        run.precision,
+        predictor.tier(labels_of(setup, one.observation.silicon)),
+        run.metric.name,
+        run.metric.value,
+        predicted,
+        error,
+        sigma,
+        work / one.observation.seconds / max(setup.chips, 0.5),
+        None if price is None else price.usd_per_chip_h,
+        not time,
+        setup.assumed,
+    )
+
+
+_SAMPLES = ("vision", "recommender", "graph", "other", "recurrent")
+
+
+def _told(judged: tuple[Judged, ...], refused: tuple[Refused, ...]) -> Accuracy:
+    few = capped(judged, MOST_OF_A_SOURCE)
+
+    def grouped(runs: Sequence[Judged]) -> tuple[Score, ...]:
+        return tuple(
+            score(group, [one for one in runs if one.group == group], sum(one.group == group for one in refused))
+            for group in GROUPS
+        )
+
+    worst = tuple(sorted(judged, key=lambda one: -one.absolute_error)[:10])
+    seen = tuple(one for one in refused if one.group != "other")
+    return Accuracy(
+        grouped(judged),
+        grouped(few),
+        by(judged, seen, lambda one: one.source),
+        by(judged, (), lambda one: one.accelerator if isinstance(one, Judged) else ""),
+        by(judged, (), lambda one: one.framework if isinstance(one, Judged) else ""),
+        by(judged, seen, lambda one: one.task),
+        by(judged, (), lambda one: one.tier if isinstance(one, Judged) else ""),
+        worst,
+        judged,
+        refused,
+        "Each run is predicted by coefficients that were fitted without its source.",
+    )
