@@ -10,21 +10,23 @@ SPLIT_BY = "worker"
 """A fixture of a module by whose parameter its tests are dealt out too: what is dear to start is started once for each anyway."""
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Name the group of a test where xdist deals out groups; it reads the names before any other hook sees all tests."""
+    if item.config.getoption("loadgroup", default=False):
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deal out whole groups of tests, those that hold slow ones first: a long one at the end would leave a core idle."""
-    groups = {item: _group(item) for item in items}
-    slow = {groups[item] for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: groups[item] not in slow)
-    if config.getoption("loadgroup", default=False):  # set by xdist in the processes that it deals out to
-        for item in items:
-            item.add_marker(pytest.mark.xdist_group(groups[item]))
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the groups that hold slow tests: a long one at the end would leave a core idle."""
+    slow = {_group(item) for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: _group(item) not in slow)
 
 
 def _group(item: pytest.Item) -> str:
     """Return the file of a test, and the parameter of its `SPLIT_BY` where it has one: such tests share no other fixture."""
-    name = item.nodeid.split("::", maxsplit=1)[0]
     indices: dict[str, int] = item.callspec.indices if hasattr(item, "callspec") else {}
+    name = item.path.relative_to(item.config.rootpath).as_posix()
     return f"{name}-{indices[SPLIT_BY]}" if SPLIT_BY in indices else name
 
 
