@@ -5,29 +5,38 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
-SPLIT_BY = "worker"
-"""A fixture of a module by whose parameter its tests are dealt out too: what is dear to start is started once for each anyway."""
+
+class Groups(LoadScopeScheduling):
+    """Deals out whole groups of tests, so that what is dear to start is started once.
+
+    xdist's own `loadgroup` writes names of groups where this pytest no longer reads them, and deals out single tests.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Name the group of a test where xdist deals out groups; it reads the names before any other hook sees all tests."""
-    if item.config.getoption("loadgroup", default=False):
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
+def group_of(nodeid: str) -> str:
+    """Return the file of a test, and its first parameter where that ends with `@`: such a parameter's tests share no fixture."""
+    file, _, name = nodeid.partition("::")
+    parameter, sign, _ = name.partition("[")[2].partition("@-")
+    return f"{file}[{parameter}" if sign else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Groups | None:
+    """Stand in for xdist's distribution by groups."""
+    return Groups(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the groups that hold slow tests: a long one at the end would leave a core idle."""
-    slow = {_group(item) for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: _group(item) not in slow)
-
-
-def _group(item: pytest.Item) -> str:
-    """Return the file of a test, and the parameter of its `SPLIT_BY` where it has one: such tests share no other fixture."""
-    indices: dict[str, int] = item.callspec.indices if hasattr(item, "callspec") else {}
-    name = item.path.relative_to(item.config.rootpath).as_posix()
-    return f"{name}-{indices[SPLIT_BY]}" if SPLIT_BY in indices else name
+    slow = {group_of(item.nodeid) for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: group_of(item.nodeid) not in slow)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -177,7 +177,7 @@ MODELS: dict[str, dict[str, Any]] = {
 """One tiny model of each family, small enough to be held against the reference as a whole."""
 
 
-@pytest.fixture(scope="module", params=RUNTIMES, ids=lambda r: r.id)
+@pytest.fixture(scope="module", params=RUNTIMES, ids=lambda r: f"{r.id}@")
 def worker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Runtime, WorkerHandle]]:
     handle = _opened(request.param, tmp_path_factory.mktemp("home"))
     yield request.param, handle
