@@ -29,6 +29,7 @@ page = st.navigation(
         st.Page("pages/code.py", title="Code", icon=":material/code:", url_path="code"),
         st.Page("pages/catalog.py", title="Catalog", icon=":material/inventory_2:", url_path="catalog"),
         st.Page("pages/devices.py", title="Devices", icon=":material/memory:", url_path="devices"),
+        st.Page("pages/accuracy.py", title="Accuracy", icon=":material/target:", url_path="accuracy"),
         st.Page("pages/about.py", title="About the numbers", icon=":material/info:", url_path="about"),
     ],
     position="top",

@@ -18,3 +18,14 @@ def test_every_tier_is_explained(open_page: Opener) -> None:
     assert not page.exception
     shown = str(page.table[0].value)
     assert all(tier in shown for tier in TIERS)
+
+
+def test_accuracy_tells_how_far_off_and_what_was_refused(open_page: Opener) -> None:
+    page = open_page("accuracy")
+    assert not page.exception
+    assert not page.error
+    heads = [element.value for element in page.subheader]
+    assert heads == ["At most 25 runs of a source", "Furthest off", "Refused, not guessed"]
+    shown = str(page.table[0].value)
+    assert "training" in shown
+    assert "inference" in shown
