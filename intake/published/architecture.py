@@ -9,6 +9,7 @@ from core.errors import BadInput
 from core.sketch import Sketch
 from core.sketching import sketch_of
 from intake.published.reference import reference_of
+from intake.published.spelling import number
 from intake.understand import read_text
 
 Row = Mapping[str, str]
@@ -44,14 +45,6 @@ class Sizes:
     tied: bool
     causal: bool
     windows: tuple[tuple[float, float], ...]
-
-
-def number(text: str | None) -> float | None:
-    """Return a number of a column, None for an empty one or words."""
-    try:
-        return float(text or "")
-    except ValueError:
-        return None
 
 
 def in_words(pattern: str, text: str) -> float | None:

@@ -4,9 +4,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from core.errors import BadInput
 from core.sketch import Layout
-from intake.published.architecture import in_words, number
+from intake.published.architecture import in_words
 from intake.published.reference import samples_to_target
+from intake.published.spelling import number, positive
 
 _FULLY_RECOMPUTED = re.compile(
     r"remat full|full remat|full recompute|activation_checkpointing=True|full activation", re.IGNORECASE
@@ -35,14 +37,14 @@ def amounts_of(row: Mapping[str, str], fixed_length: float, kind: str) -> Amount
     notes, chips = row.get("notes", ""), number(row.get("n_devices")) or 1.0
     assumed: list[str] = []
     speaks = kind in ("decoder", "mixture", "encoder", "encoder-decoder", "diffusion")
-    length = number(row.get("seq_len")) if speaks else 1.0
+    length = positive(row.get("seq_len")) if speaks else 1.0
     if length is None:
         length = fixed_length or 2048.0
         assumed.append(f"length {length:g}: not stated")
-    batch = number(row.get("global_batch"))
+    batch = positive(row.get("global_batch"))
     if batch is None:
-        each = number(row.get("per_device_batch")) or in_words(r"per-device batch (\d+)", notes)
-        tokens = in_words(r"tokens per device (\d+)", notes)
+        each = positive(row.get("per_device_batch")) or in_words(r"per-device batch (\d+)", notes) or None
+        tokens = in_words(r"tokens per device (\d+)", notes) or None
         if each is not None:
             batch = each * chips
         elif tokens is not None:
@@ -69,18 +71,24 @@ def layout_of(row: Mapping[str, str], batch: float, tpu: bool) -> Layout:
         row: one published row.
         batch: samples in one global step.
         tpu: whether it runs on TPUs, where JAX shards what it can.
+
+    Raises:
+        BadInput: the degrees that are stated do not divide the chips.
     """
     text, notes = row.get("parallelism", "").lower(), row.get("notes", "")
     chips = number(row.get("n_devices")) or 1.0
     tensor, pipeline = _degree("tp", text), _degree("pp", text)
     context, virtual = _degree("cp", text), _degree("vp", text)
     expert = _degree("ep", text)
-    data = max(1, round(chips / (tensor * pipeline * context)))
-    islands = int(in_words(r"dp(\d+) over dcn", text) or in_words(r"dcn_\w*?(\d+)", text) or 1)
-    micro = in_words(r"\bmbs (\d+)", notes) or in_words(r"micro-?batch (\d+)", notes)
+    ways = tensor * pipeline * context
+    if chips >= 1 and chips % ways:
+        raise BadInput(f"{text!r} on {chips:g} chips", f"degrees that divide them, not {ways}", "correct one of them")
+    data = max(1, round(chips / ways))
+    islands = int(in_words(r"dp(\d{1,7}) over dcn", text) or in_words(r"dcn_\w*?(\d{1,7})", text) or 1)
+    micro = in_words(r"\bmbs (\d+)", notes) or in_words(r"micro-?batch (\d+)", notes) or None
     parts = in_words(r"grad_accum (\d+)", notes)
     if micro is None and "micro-batch" in notes:
-        micro = number(row.get("per_device_batch"))
+        micro = positive(row.get("per_device_batch"))
     if micro is None:
         micro = batch / data / (parts or 1.0) if pipeline == 1 else 1.0
     framework = row.get("framework", "")
@@ -100,15 +108,16 @@ def layout_of(row: Mapping[str, str], batch: float, tpu: bool) -> Layout:
 
 
 def _degree(name: str, text: str) -> int:
-    found = re.search(rf"(?<![a-z_]){name}(\d+)", text)
-    return int(found.group(1)) if found else 1
+    """Return a degree of parallelism, 1 where none is stated: `tp8`, `tp=8`, `tp 8`."""
+    found = re.search(rf"(?<![a-z_]){name}[ =:-]?(\d{{1,7}})\b", text)
+    return max(1, int(found.group(1))) if found else 1
 
 
 def _sharded(text: str, framework: str, data: int, islands: int, tpu: bool) -> int:
     """Return chips that weights are spread over: stated, or the habit of JAX and of Megatron's distributed optimizer."""
-    stated = re.search(r"fsdp(\d+)", text)
-    if stated:
-        return int(stated.group(1))
+    stated = re.search(r"fsdp[ =:-]?(\d{1,7})\b", text)
+    if stated and int(stated.group(1)):
+        return min(int(stated.group(1)), data)
     if re.search(r"fsdp|full_shard|zero|shard_grad", text):
         return max(1, data // islands)
     language = framework.startswith(("jax/maxtext", "jax/pax")) and tpu

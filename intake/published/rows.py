@@ -4,15 +4,16 @@ import csv
 import io
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import catalog
 from core.device import Accelerator
-from core.errors import BadInput, NotFound, TandemError
+from core.errors import BadInput, TandemError
 from core.sketch import DECODE, FORWARD, PREFILL, SERVING, TRAINING, Setup, Sketch
-from intake.published.architecture import in_words, number, sketch_from
+from intake.published.architecture import in_words, sketch_from
 from intake.published.arrangement import amounts_of, layout_of
 from intake.published.reference import samples_to_target
+from intake.published.spelling import accelerator_key, framework_of, group_of, number, positive, precision_of
 
 COLUMNS = (
     "id", "task", "model", "params_b", "arch_notes", "n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "vocab",
@@ -21,11 +22,18 @@ COLUMNS = (
 )  # fmt: skip
 NEEDED = ("id", "task", "model", "accelerator", "metric", "value")
 MOST_BYTES, MOST_ROWS = 64 * 2**20, 200_000
-_KEYS = {
-    "v100": "v100-16", "v2": "tpu-v2", "v3": "tpu-v3", "v4": "tpu-v4", "v5e": "tpu-v5e", "v5p": "tpu-v5p", "v6e": "tpu-v6e",
-    "v7": "tpu-v7", "v7x": "tpu-v7", "a100": "a100-80", "h100": "h100-sxm", "trn1": "trainium1", "trn2": "trainium2",
+MOST_VALUE, MOST_COUNT = 1e15, 1e30
+_SIZES = {
+    "params_b": 1e6, "n_layers": 1e5, "d_model": 1e7, "n_heads": 1e5, "n_kv_heads": 1e5, "d_ff": 1e8, "vocab": 1e9,
+    "moe_experts": 1e6, "moe_topk": 1e6,
 }  # fmt: skip
-"""Names that tables of measurements use where they mean one thing."""
+_AMOUNTS = {"seq_len": 1e9, "global_batch": 1e9, "per_device_batch": 1e9, "n_devices": 1e7}
+"""Largest number that a column may hold; sizes may be 0 where a model has none of it, amounts may not."""
+_CONFIGURED = (
+    "task", "model", "seq_len", "global_batch", "per_device_batch", "precision", "accelerator", "n_devices", "framework",
+    "parallelism",
+)  # fmt: skip
+"""Columns that rows of one run share; rows of one id that differ in them are different runs."""
 TWO_DEVICES = ("mi250x",)
 """Chips that software sees as two devices: a row's device is half of one. Source: their notes in the catalog."""
 _ORDER = (
@@ -86,43 +94,68 @@ def read_runs(text: str) -> tuple[PublishedRun, ...]:
         text: CSV in the format of `catalog/data/measurements.csv`; columns that are missing count as empty.
 
     Returns:
-        One run for each id, in the order of the file.
+        One run for each id and configuration, in the order of the file; a figure that is given twice makes a run of its own.
 
     Raises:
         BadInput: it is no such table; the message names the line or the column.
     """
     if len(text) > MOST_BYTES:
         raise BadInput(f"a table of {len(text)} characters", f"at most {MOST_BYTES}", "split the file")
-    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
-    fields = tuple(reader.fieldnames or ())
+    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
+    try:
+        return tuple(_run(rows) for rows in _grouped(reader))
+    except csv.Error as error:
+        raise BadInput(f"line {reader.line_num}, which is no CSV ({error})", "a CSV table", "mend the line") from error
+
+
+def _grouped(reader: "csv.DictReader[str]") -> list[list[Mapping[str, str]]]:
+    """Return the rows of each run.
+
+    Raises:
+        BadInput: columns are missing, or there are too many rows.
+    """
+    fields = tuple(name.strip().lower() for name in reader.fieldnames or ())
+    reader.fieldnames = fields
     missing = [name for name in NEEDED if name not in fields]
     if missing:
         raise BadInput(f"a table without {', '.join(missing)}", f"the columns {', '.join(NEEDED)} at least",
                        "see catalog/data/measurements.csv for the format")  # fmt: skip
-    grouped: dict[str, list[Mapping[str, str]]] = {}
+    grouped: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
+    times: dict[tuple[str, ...], int] = {}
     for index, row in enumerate(reader):
         if index >= MOST_ROWS:
             raise BadInput(f"more than {MOST_ROWS} rows", f"at most {MOST_ROWS}", "split the file")
         clean = {key: (value or "").strip() for key, value in row.items() if isinstance(key, str) and not isinstance(value, list)}
-        if number(clean["value"]) is None:
-            raise BadInput(f"{clean['value'][:40]!r} as value in line {reader.line_num}", "a number", "mend the line")
-        grouped.setdefault(clean["id"], []).append(clean)
-    return tuple(_run(rows) for rows in grouped.values())
+        clean["id"] = clean["id"] or f"line {reader.line_num}"
+        run = (clean["id"], *(clean.get(name, "") for name in _CONFIGURED))
+        figure = (*run, clean["metric"].lower())
+        times[figure] = times.get(figure, 0) + 1
+        grouped.setdefault((*run, str(times[figure])), []).append(clean)
+    return list(grouped.values())
 
 
 def _run(rows: list[Mapping[str, str]]) -> PublishedRun:
     row = rows[0]
-    metrics = tuple(Metric(each["metric"], number(each["value"]) or 0.0) for each in rows)
+    figures = ((each["metric"].lower(), positive(each["value"])) for each in rows)
+    metrics = tuple(Metric(name, value) for name, value in figures if value is not None and value <= MOST_VALUE)
     setup, metric, seconds, refusal = None, None, None, ""
     try:
-        chip = catalog.accelerator(_key(row["accelerator"]))
+        _check(row)
+        key, counted = accelerator_key(row["accelerator"])
+        chip = catalog.accelerator(key)
+        chips = number(row.get("n_devices")) or counted
+        if chips is None:
+            raise BadInput("a run without a number of chips", "n_devices", "fill the column")
+        row = {**row, "n_devices": str(chips)}
         setup = _setup(row, chip)
+        if not metrics:
+            raise BadInput(f"{rows[0]['value'][:40]!r} as value", f"a number from 0 to {MOST_VALUE:g}", "mend the line")
         metric = _best(metrics, row["model"])
         seconds = _seconds(metric, setup, chip, row)
-    except (BadInput, NotFound) as error:
-        refusal = str(error)
+        if not 0 < seconds < MOST_VALUE:
+            raise BadInput(f"{metric.name} {metric.value:g}, a step of {seconds:g} s", "a step that takes time", "mend the line")
     except TandemError as error:
-        refusal = str(error)
+        metric, seconds, refusal = None, None, str(error)
     return PublishedRun(
         row["id"],
         row["task"],
@@ -143,21 +176,27 @@ def _run(rows: list[Mapping[str, str]]) -> PublishedRun:
     )
 
 
-def group_of(task: str) -> str:
-    """Return `training`, `inference` or `other` for the task of a row."""
-    if task.startswith("train") or task.endswith("train") or task == "gnn":
-        return "training"
-    return "inference" if "infer" in task else "other"
+def _check(row: Mapping[str, str]) -> None:
+    """Refuse a row whose task is none that is predicted, or whose numbers cannot be those of a run.
+
+    Raises:
+        BadInput: naming the column.
+    """
+    if row["task"].lower() == "microbench":
+        raise BadInput("a measurement of one kernel", "a run of a model", "./tandem probe measures kernels")
+    if group_of(row["task"]) == "other":
+        raise BadInput(f"the task {row['task'][:40]!r}", "one with train, finetune, infer, prefill, decode or serve in its name",
+                       "name what was run")  # fmt: skip
+    for names, least in ((_SIZES, "0"), (_AMOUNTS, "above 0")):
+        for name, most in names.items():
+            value = number(row.get(name))
+            if value is not None and not (0 <= value <= most and (value > 0 or names is _SIZES)):
+                raise BadInput(f"{name} {row[name][:40]}", f"a number from {least} to {most:g}", "mend it or leave it empty")
 
 
 def source_of(run: PublishedRun) -> str:
     """Return the source of a run without its commit: what is left out as a whole when the fit is tried."""
     return run.source.split("@")[0]
-
-
-def _key(name: str) -> str:
-    plain = name.strip().lower()
-    return _KEYS.get(plain, plain)
 
 
 def _grade(notes: str) -> str:
@@ -166,16 +205,14 @@ def _grade(notes: str) -> str:
 
 
 def _regime(task: str) -> str:
-    if group_of(task) == "training":
+    plain = task.lower()
+    if group_of(plain) == "training":
         return TRAINING
-    return {"infer_prefill": PREFILL, "infer_decode": DECODE, "infer_serve": SERVING}.get(task, FORWARD)
+    named = (("prefill", PREFILL), ("decod", DECODE), ("serv", SERVING), ("generat", SERVING))
+    return next((regime for word, regime in named if word in plain), FORWARD)
 
 
 def _setup(row: Mapping[str, str], chip: Accelerator) -> Setup:
-    if row["task"] == "microbench":
-        raise BadInput("a measurement of one kernel", "a run of a model", "./tandem probe measures kernels")
-    if number(row.get("n_devices")) is None:
-        raise BadInput("a run without a number of chips", "n_devices", "fill the column")
     sketch = sketch_from(row)
     regime = _regime(row["task"])
     amounts = amounts_of(row, sketch.length, sketch.kind)
@@ -187,13 +224,15 @@ def _setup(row: Mapping[str, str], chip: Accelerator) -> Setup:
     if chip.key in TWO_DEVICES:
         chips /= 2
     layout = layout_of(row, amounts.batch, chip.kind == "tpu")
-    return Setup(
+    dtype = precision_of(row.get("precision", ""))
+    unsaid = () if dtype else (f"precision bf16: {row.get('precision') or 'not stated'}",)
+    setup = Setup(
         sketch,
         regime,
         chip.key,
         chips,
         stack_of(row, chip),
-        row.get("precision") or "bf16",
+        dtype or "bf16",
         amounts.batch,
         length,
         output,
@@ -201,9 +240,13 @@ def _setup(row: Mapping[str, str], chip: Accelerator) -> Setup:
         _year(row.get("date", "")),
         _packed(row, sketch, regime),
         _fixed_cache(row, amounts.length, regime),
-        row["task"] == "train_lora",
-        amounts.assumed,
+        "lora" in row["task"].lower(),
+        (*amounts.assumed, *unsaid),
     )
+    counts = [count for count in (*astuple(setup.sketch), length, output) if isinstance(count, float)]
+    if not length or not all(0 <= count < MOST_COUNT for count in counts):
+        raise BadInput("sizes that no run has", "counts of a forward pass from 0 on", "correct the row's columns and notes")
+    return setup
 
 
 def _prompt_and_output(notes: str, total: float) -> tuple[float, float]:
@@ -239,15 +282,15 @@ def _packed(row: Mapping[str, str], sketch: Sketch, regime: str) -> float:
 
 def stack_of(row: Mapping[str, str], chip: Accelerator) -> str:
     """Return framework and library as the cost model names them."""
-    framework = row.get("framework", "").strip().lower() or "unknown"
-    version = row.get("framework_version", "")
+    framework = framework_of(row.get("framework", ""))
     if framework == "tensorflow":
-        return "tensorflow+xla" if "XLA" in version or chip.kind == "tpu" else "tensorflow"
-    return framework.replace("pytorch", "torch", 1)
+        return "tensorflow+xla" if "XLA" in row.get("framework_version", "") or chip.kind == "tpu" else "tensorflow"
+    return "torch/xla" if framework == "torch" and chip.kind == "tpu" else framework
 
 
 def _year(date: str) -> float:
-    found = re.match(r"(\d{4})(?:-(\d{2}))?", date)
+    """Return when a row was current, in the middle of its month or year; 2025 where no sensible date is given."""
+    found = re.match(r"(20[1-4]\d)(?:-(0[1-9]|1[0-2])\b)?", date)
     if not found:
         return 2025.0
     return float(found.group(1)) + (float(found.group(2)) - 0.5) / 12 if found.group(2) else float(found.group(1)) + 0.5
@@ -263,7 +306,7 @@ def _best(metrics: tuple[Metric, ...], model: str) -> Metric:
     if "time_to_train_min" in known:
         raise BadInput("a time to a target of quality", "a rate or the time of a step",
                        "give samples_per_s: how many samples the target took is not in the row")  # fmt: skip
-    raise BadInput(f"the metric {metrics[0].name!r}", f"one of {', '.join(_ORDER)}", "convert the figure")
+    raise BadInput(f"the metric {metrics[0].name[:40]!r}", f"one of {', '.join(_ORDER)}", "convert the figure")
 
 
 def _seconds(metric: Metric, setup: Setup, chip: Accelerator, row: Mapping[str, str]) -> float:
@@ -286,6 +329,8 @@ def _seconds(metric: Metric, setup: Setup, chip: Accelerator, row: Mapping[str, 
     if metric.name == "tflops_per_device":
         return flop / setup.chips / (value * 1e12)
     peak = chip.peak("bf16") or chip.peak("fp16")
+    if value > 1.2:
+        raise BadInput(f"an mfu of {value:g}", "a fraction of the 16-bit peak such as 0.45", "divide a percentage by 100")
     if peak is None:
         raise BadInput("a utilisation of a chip without a known peak", "a rate", "give tokens_per_s_per_device")
     return flop / setup.chips / (value * peak)
