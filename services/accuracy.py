@@ -9,6 +9,8 @@ from pathlib import Path
 import catalog
 from advisor.accuracy import Judged, Refused, Score, by, capped, score
 from advisor.cost import Observation, Predictor, columns_of, known_predictor, labels_of, learn, leave_out, silicon_of
+from advisor.cost.features import Labels
+from advisor.cost.fitting import LeftOut
 from catalog.coefficients import fitted
 from catalog.measurements import measurements_text
 from core.errors import BadInput
@@ -74,7 +76,7 @@ def accuracy(path: Path | None) -> Accuracy:
     judged: list[Judged] = []
     for group in GROUPS[:2]:
         judged.extend(_judged_group(group, [one for one in usable if one.run.group == group], known))
-    order = {run.id: position for position, run in enumerate(runs)}
+    order = {run.id: position for position, run in reversed(tuple(enumerate(runs)))}
     judged.sort(key=lambda one: order[one.id])
     return _told(tuple(judged), tuple(refused))
 
@@ -128,28 +130,35 @@ def _judged_group(group: str, usable: Sequence[_Usable], known: Sequence[Publish
     scales = dict(fitted(group).scales)
     reference = _fitting(known, group)
     rows = [one.observation for one in reference]
-    left = leave_out(rows, scales)
-    held = {one.run.id: (one.run, float(left.errors[i]), float(left.sigmas[i])) for i, one in enumerate(reference)}
+    places = {one.run.id: place for place, one in enumerate(reference)}
     sources = {one.observation.source for one in reference}
-    predictors: dict[str, Predictor] = {}
     found: list[Judged] = []
+    others: dict[tuple[str, Labels], list[_Usable]] = {}
+    left: LeftOut | None = None
     for one in usable:
-        source = one.observation.source
-        same = held.get(one.run.id)
-        if same is not None and same[0].setup == one.run.setup and isclose(same[0].seconds or 0.0, one.run.seconds or 1.0):
-            found.append(_judged(one, same[1], same[2], known_predictor(group == "training")))
-            continue
+        place = places.get(one.run.id)
+        if place is not None and _same(reference[place].run, one.run):
+            left = left or leave_out(rows, scales)
+            found.append(_judged(one, float(left.errors[place]), float(left.sigmas[place]), known_predictor(group == "training")))
+        else:
+            labels = labels_of(one.observation.setup, one.observation.silicon, one.run.grade)
+            others.setdefault((one.observation.source, labels), []).append(one)
+    predictors: dict[str, Predictor] = {}
+    for (source, labels), alike in others.items():
         if source not in predictors:
             without = [row for row in rows if row.source != source]
             whole = source not in sources
             predictors[source] = (
                 known_predictor(group == "training") if whole else Predictor(learn(without, scales), scales, group == "training")
             )
-        labels = labels_of(one.observation.setup, one.observation.silicon, one.run.grade)
-        told = predictors[source].predict(columns_of([(one.observation.setup, one.observation.silicon)]), labels)
-        error = log(one.observation.seconds / float(told.seconds[0]))
-        found.append(_judged(one, error, float(told.sigma[0]), predictors[source]))
+        told = predictors[source].predict(columns_of([(one.observation.setup, one.observation.silicon) for one in alike]), labels)
+        for one, seconds, sigma in zip(alike, told.seconds.tolist(), told.sigma.tolist(), strict=True):
+            found.append(_judged(one, log(one.observation.seconds / seconds), sigma, predictors[source]))
     return found
+
+
+def _same(known: PublishedRun, run: PublishedRun) -> bool:
+    return known.setup == run.setup and isclose(known.seconds or 0.0, run.seconds or 1.0)
 
 
 def _judged(one: _Usable, error: float, sigma: float, predictor: Predictor) -> Judged:

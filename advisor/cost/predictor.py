@@ -102,21 +102,22 @@ class Predictor:
         """
         base = baseline_of(columns, self._training)
         table = self.table(base)
-        seconds = base.seconds * np.exp(self.shift(table, labels))
+        seconds = base.seconds * np.exp(self.shift_at_latest(table, labels, columns.year))
         return Prediction(seconds, self.sigma(table, labels), base, self.tier(labels))
 
     def shift(self, table: Table, labels: Labels) -> Numbers:
         """Return the correction of ln(time) of runs with the same labels."""
         return table.numbers @ self._gather(labels, table.slots).mean
 
-    def shift_at_latest(self, table: Table, labels: Labels, year: float) -> Numbers:
+    def shift_at_latest(self, table: Table, labels: Labels, year: float | Numbers) -> Numbers:
         """Return the correction as of the newest row of the stack, where the runs are later than that.
 
         Args:
             table: of the runs. labels: of all of them.
-            year: of all of them.
+            year: of all of them, or of each.
         """
-        newest = min(year, self._coefficients.latest.get(labels.stack, year))
+        latest = self._coefficients.latest
+        newest = np.minimum(year, latest.get(labels.stack, max(latest.values(), default=np.inf)))
         trend = float(self._gather(labels, table.slots).mean[table.slots.index("year")])
         return self.shift(table, labels) + (newest - year) * trend
 
