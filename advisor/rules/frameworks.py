@@ -1,9 +1,19 @@
 """Rules about frameworks that an accelerator has, had, or never had: TensorFlow, MXNet, PyTorch/XLA, TorchTPU, JAX."""
 
 from advisor.rules import Finding, rule
-from advisor.rules.ages import PACKAGES, PLATFORM, SILICON, TPU_ONLY, facts
-from advisor.rules.case import JAX, TENSORFLOW, Case
+from advisor.rules.ages import PACKAGES, PLATFORM, PRACTICE, SILICON, TPU_ONLY, facts
+from advisor.rules.case import JAX, KERAS, TENSORFLOW, Case
 
+OWN_RUNTIMES = {
+    "torch": ("torch-eager", "torch-compile", "torch-xla", "torch-tpu"),
+    "tensorflow": TENSORFLOW,
+    "keras": KERAS,
+    "jax": ("jax",),
+    "mxnet": ("mxnet", "torch-eager", "torch-compile"),
+}
+"""Runtimes that code of a framework goes to without being written anew; for MXNet also those of its way out."""
+AT_HOME_ON_TPU = ("jax", "tensorflow", "torch-xla", "torch-tpu")
+SPELLED = {"pytorch": "torch", "torch-xla": "torch", "torch-tpu": "torch", "tf": "tensorflow", "flax": "jax", "haiku": "jax"}
 METADATA = "PyPI metadata and pip resolver, 2026-11-30"
 NEW_TPUS = ("tpu-v7", "tpu-8i", "tpu-8t")
 
@@ -51,7 +61,8 @@ def mxnet_has_no_backend(case: Case) -> Finding | None:
 
 
 @rule("R005", facts(
-    "eol", "penalise warn", "rank x 0.4 for new work; retired in 2023-09; CUDA 11.2 and numpy below 2", METADATA, PACKAGES,
+    "eol", "penalise", "rank x 0.4 for new work, 0.5 for code of its own; retired in 2023-09; CUDA 11.2 and numpy below 2",
+    METADATA, PACKAGES,
     kinds=("gpu",), runtimes=("mxnet",),
 ))
 def mxnet_is_retired(case: Case) -> Finding | None:
@@ -59,7 +70,8 @@ def mxnet_is_retired(case: Case) -> Finding | None:
     if case.vendor != "nvidia":
         return None
     if case.workload.existing.framework == "mxnet" or case.needs("mxnet"):
-        return Finding("warn", "MXNet is retired and needs CUDA 11.2 and numpy below 2: plan to move to PyTorch or JAX")
+        reason = "MXNet is retired and needs CUDA 11.2 and numpy below 2: move to PyTorch, whose modules are nearest to Gluon's"
+        return Finding("penalise", reason, 0.5)
     return Finding("penalise", "MXNet is retired and needs CUDA 11.2 and numpy below 2: take PyTorch or JAX for new work", 0.4)
 
 
@@ -198,3 +210,50 @@ def grace_hosts_are_arm(case: Case) -> Finding | None:
     if machine is None or machine.lower() not in ("x86_64", "amd64"):
         return None
     return Finding("exclude", f"the code is built for {machine}, the host of {case.chip_name} is ARM")
+
+
+@rule("R212", facts(
+    "framework_choice", "penalise", "rank x 0.7; 0.5 where the chip is a TPU and the code was never for one; a judgement",
+    "apache/tvm pull request 16572; pytorch/xla issues 2422, 2383: code is moved when it gains clearly", PRACTICE,
+    by_runtime=True,
+))
+def another_framework_is_a_port(case: Case) -> Finding | None:
+    """Code that is there is written anew for another framework: a small gain does not pay for that.
+
+    On an attached device both are measured, and the figures themselves say what a port gains.
+    """
+    written = (case.workload.existing.framework or "").lower().replace("_", "-")
+    framework = SPELLED.get(written, written)
+    own = OWN_RUNTIMES.get(framework)
+    if own is None or case.attached or case.runtime.id in own:
+        return None
+    if case.on_tpu and written not in AT_HOME_ON_TPU:
+        return Finding("penalise", f"{written} code is written anew for {case.runtime.id} on a TPU: it should gain twofold", 0.5)
+    return Finding("penalise", f"{written} code is written anew for {case.runtime.id}: it should gain clearly", 0.7)
+
+
+@rule("R213", facts(
+    "framework_choice", "penalise", "rank x 0.8", "TensorFlow 2.21 announcement, 2026-03 (secondary copies)", PACKAGES,
+    kinds=("gpu", "cpu", "other"), runtimes=("tf-graph", "tf-xla"),
+))
+def tensorflow_is_maintained_not_extended(case: Case) -> Finding | None:
+    """TensorFlow itself is maintained; its makers point new work to Keras 3, JAX and PyTorch."""
+    if (case.workload.existing.framework or "").lower() in ("tensorflow", "tf", "keras") or case.needs("tensorflow", "keras"):
+        return None
+    return Finding(
+        "penalise", "TensorFlow is kept stable, not extended: its makers point new work to Keras 3, JAX and PyTorch", 0.8
+    )
+
+
+@rule("R214", facts(
+    "runtime_not_used", "penalise suggest", "rank x 0.05 where steps are eager: they run on the processors of the host",
+    "googlecolab/colabtools issue 1013", PACKAGES, kinds=TPU_ONLY, runtimes=TENSORFLOW,
+))
+def tensorflow_needs_a_strategy_on_tpu(case: Case) -> Finding | None:
+    """TensorFlow code without a TPUStrategy leaves the TPU idle: to choose a machine with one moves no code to it."""
+    if (case.workload.existing.framework or "").lower() not in ("tensorflow", "tf"):
+        return None
+    cure = "make a TPUStrategy, and put the step in a tf.function within it"
+    if case.code.names("eager", "eager-mode"):
+        return Finding("penalise", f"eager TensorFlow steps run on the processors of the host, not on the TPU: {cure}", 0.05)
+    return Finding("suggest", f"TensorFlow code without a strategy runs on the processors of the host: {cure}")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from core.ops import DTYPE_BYTES, Op
+from core.sketching import sketch_of
 from core.workload import Workload
 
 MATRIX_KINDS = ("matmul", "conv", "attention", "rnn")
@@ -60,6 +61,8 @@ class Graph:
         unit_axes: kinds of operations whose last axis has length 1.
         operations: forward operations of a step, repeats counted.
         serial_steps: dependent steps of recurrent layers, one after the other.
+        recurrent_rows: sequences that the widest of them works on at once; 0 without any.
+        mixture: whether most parameters are of experts, which most positions do not pass through.
         linalg: (matrices, side) of dense linear algebra.
         hidden: features inside the widest MLP of a transformer; None without one.
         vocabulary: None without a token head.
@@ -83,6 +86,8 @@ class Graph:
     unit_axes: tuple[str, ...]
     operations: int
     serial_steps: int
+    recurrent_rows: int
+    mixture: bool
     linalg: tuple[tuple[int, int], ...]
     hidden: int | None
     vocabulary: int | None
@@ -122,6 +127,8 @@ def graph_of(workload: Workload) -> Graph:
         unit_axes=tuple(sorted({op.kind for op, _ in forward if _ends_in_one(op)})),
         operations=sum(times * op.count for op, times in forward),
         serial_steps=sum(times * op.count * op.dims[0] for op, times in forward if op.kind == "rnn"),
+        recurrent_rows=max((op.dims[1] for op, _ in forward if op.kind == "rnn"), default=0),
+        mixture=sketch_of(workload).expert_parameters > 0.5 * workload.parameter_count,
         linalg=tuple((op.dims[0] * op.count * times, op.dims[1]) for op, times in forward if op.kind == "linalg"),
         hidden=max(_sizes(workload, "hidden", "transformer_layer"), default=None),
         vocabulary=max(vocabulary, default=None),

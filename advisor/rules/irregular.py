@@ -6,6 +6,7 @@ No part of the cost model knows these operations well: the factors are the small
 from advisor.rules import Finding, job_rule, rule
 from advisor.rules.ages import PACKAGES, PRACTICE, SILICON, TPU_ONLY, facts
 from advisor.rules.case import Case, Code
+from advisor.rules.split_stages import JAX_ENVIRONMENTS
 
 ACCELERATORS = ("gpu", "tpu")
 XLA_RUNTIMES = ("jax", "keras-jax", "tf-xla")
@@ -19,8 +20,14 @@ RECURRENT = ("rnn", "lstm", "gru")
 VOLUMES = ("conv3d", "conv-3d", "convolution-3d")
 FEW = 1e5
 BAGS = 1e6
+TWO_CORES = ("tpu-v2", "tpu-v3")
+"""TPUs on which a program sees one core and half of the chip's memory."""
 NO_SPARSE_CORE = ("tpu-v2", "tpu-v3", "tpu-v5e")
 LONG_LOOP = 1_000
+CHAIN, MATRIX_UNIT = 50, 128
+"""Dependent steps of recurrent layers that make a chain; rows at which one of them fills the matrix unit of a TPU."""
+LANE_BYTES = 512
+"""An index of a few numbers that is padded to 128 lanes of four bytes."""
 SMALL_STEP_FLOP = 1e6
 MUCH_WORK = 1e12
 
@@ -68,9 +75,28 @@ def scatters_are_serial_on_tpu(case: Case) -> Finding | None:
     )
 
 
-@rule("R134", facts(
-    "gather_scatter", "penalise warn", "rank x 0.5", "sotetsuk/pgx issue 1217; pytorch/xla pull request 3450", PRACTICE,
+@rule("R215", facts(
+    "per_chip_memory", "warn", "512 bytes for each element; computed from the case", "jax-ml/jax issue 7502", PRACTICE,
     kinds=TPU_ONLY,
+))
+def indices_of_elements_are_padded(case: Case) -> Finding | None:
+    """The index of each element that is picked is padded to 128 lanes on a TPU, which may not fit."""
+    if case.chip is None:
+        return None
+    need = LANE_BYTES * max((rows for _, rows, width in case.code.graph.scattered if width < 8), default=0)
+    room = case.chip.memory_bytes / (2 if case.key in TWO_CORES else 1)
+    if need <= room:
+        return None
+    return Finding(
+        "warn",
+        f"indices of single elements may be padded to 128 lanes: {need / 1e9:.3g} GB, where a program has {room / 1e9:.3g}; pick "
+        "whole rows, or write it as products with one-hot rows",
+    )
+
+
+@rule("R134", facts(
+    "gather_scatter", "penalise warn", "rank x 0.5; 0.1 where games are played on the chip: 512 of chess on v3-8 1,638 steps/s",
+    "sotetsuk/pgx issue 1217; pytorch/xla pull request 3450", PRACTICE, kinds=TPU_ONLY,
 ))
 def gathers_leave_matrix_units_idle(case: Case) -> Finding | None:
     """Gathers in the step run on the vector unit of a TPU."""
@@ -83,7 +109,7 @@ def gathers_leave_matrix_units_idle(case: Case) -> Finding | None:
         "penalise",
         f"{', '.join(found)} in the step runs on the vector unit of a TPU: products with one-hot rows are the usual way there; "
         "branchy work with whole numbers suits a GPU",
-        0.5,
+        0.1 if case.workload.task == "rl" and case.needs(*JAX_ENVIRONMENTS) else 0.5,
     )
 
 
@@ -228,14 +254,14 @@ def tiny_matrices_are_too_little_work(case: Case) -> Finding | None:
     return Finding("warn", f"{count:,} matrices of side {side}: each is done before its call is over")
 
 
-@rule("R144", facts("op_slow", "penalise", "rank x 0.1; a device step of over 10 minutes", "pytorch/xla issue 2383", PACKAGES,
-kinds=TPU_ONLY,
-                    runtimes=("torch-xla", "torch-tpu")))
-def volumes_are_untested_in_torch_on_tpu(case: Case) -> Finding | None:
-    """Three-dimensional convolutions in PyTorch on a TPU are an untested path."""
+@rule("R144", facts(
+    "op_slow", "penalise", "rank x 0.1; a device step of over 10 minutes", "pytorch/xla issue 2383", PACKAGES, kinds=TPU_ONLY,
+))
+def volumes_are_untested_on_tpu(case: Case) -> Finding | None:
+    """Three-dimensional convolutions on a TPU are an untested path of its compiler, whichever framework asks for them."""
     if not (case.code.graph.volumes or case.code.names(*VOLUMES)):
         return None
-    return Finding("penalise", "three-dimensional convolutions in PyTorch on a TPU took over 10 minutes a step: use a GPU", 0.1)
+    return Finding("penalise", "a step of three-dimensional convolutions took over 10 minutes on a TPU: use a GPU", 0.1)
 
 
 @rule("R145", facts("framework_choice", "penalise", "rank x 0.1; 41.3 ms against 0.46 ms", "openxla/xla issue 34273", PACKAGES,
@@ -253,16 +279,21 @@ def xla_picks_slow_volumes(case: Case) -> Finding | None:
     )
 
 
-@rule("R146", facts("precision_default", "penalise", "rank x 0.5", "jax-ml/jax issue 9881", PRACTICE, kinds=TPU_ONLY))
+@rule("R146", facts(
+    "precision_default", "penalise warn",
+    "rank x 0.5; 0.15 where fp32 is wanted and transforms are most of the work: six passes, which nothing asks for, would be 1/6",
+    "jax-ml/jax issue 9881", PRACTICE, kinds=TPU_ONLY,
+))
 def transforms_ignore_the_precision(case: Case) -> Finding | None:
     """The precision of a Fourier transform on a TPU is not governed by the matmul setting."""
     if not (case.code.names("fft", "rfft", "fft2", "ifft", "stft") or "fft" in case.code.graph.kinds):
         return None
-    return Finding(
-        "penalise",
-        "Fourier transforms on a TPU stay inexact whatever matmul precision is set: take a GPU where digits matter",
-        0.5,
-    )
+    reason = "Fourier transforms on a TPU stay inexact whatever matmul precision is set: take a GPU where digits matter"
+    if "fft" not in case.code.graph.kinds and _is_aside(case):
+        return Finding("warn", reason)
+    share = case.code.graph.matrix_share
+    decides = case.workload.dtype == "fp32" and "fft" in case.code.graph.kinds and share is not None and share < 0.5
+    return Finding("penalise", reason, 0.15 if decides else 0.5)
 
 
 @rule("R147", facts(
@@ -297,7 +328,8 @@ def steps_of_a_loop_are_too_little_work(case: Case) -> Finding | None:
 
 
 @rule("R149", facts(
-    "serial_scan", "penalise warn", "rank x 0.1 in PyTorch/XLA; an epoch: TPU 1,748 s, CPU 302 s, GPU 12 s",
+    "serial_scan", "penalise warn",
+    "rank x 0.1 in PyTorch/XLA, 0.5 in others below 128 rows on a chip; an epoch: TPU 1,748 s, CPU 302 s, GPU 12 s",
     "pytorch/xla issues 2422, 1027",
     PRACTICE, kinds=TPU_ONLY, by_runtime=True,
 ))
@@ -312,6 +344,13 @@ def recurrent_layers_are_serial(case: Case) -> Finding | None:
             "penalise",
             f"{what} are unrolled into one graph by PyTorch/XLA: a GPU with cuDNN was 140 times as fast",
             0.1,
+        )
+    rows = case.code.graph.recurrent_rows // case.fewest
+    if steps >= CHAIN and rows < MATRIX_UNIT:
+        return Finding(
+            "penalise",
+            f"{what}, {rows} rows in each, do not fill a TPU: a GPU with cuDNN keeps the whole chain in one kernel",
+            0.5,
         )
     return Finding("warn", f"{what} are too small to fill a TPU: use scan, or a GPU with cuDNN")
 

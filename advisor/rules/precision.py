@@ -9,6 +9,7 @@ WHEN_TPU = 'cloud.google.com/tpu/docs/intro-to-tpu, "When to use TPUs" (2026)'
 DERIVED = "dense peaks of the accelerator table"
 STAS = "stas00/ml-engineering (@744d01e, 2026-08-22)"
 INFO = "jax 0.12.0.1 tpu_info"
+NARROW = ("fp8", "int8", "fp4", "int4")
 NO_INT8 = ("tpu-v7", "tpu-8i")
 FAST_INT8 = ("tpu-v5e", "tpu-v5p", "tpu-v6e")
 
@@ -64,14 +65,17 @@ def fp64_wants_other_chips(case: Case) -> Finding | None:
     return Finding("suggest", "for fp64 prefer MI300X, MI250X, H100, H200 or A100, which keep full fp64 units")
 
 
-@rule("R062", facts("dtype_unsupported", "exclude", "fp8 from compute capability 8.9 or MI300 on", DERIVED, SILICON))
+@rule("R062", facts(
+    "dtype_unsupported", "exclude warn", "fp8 from compute capability 8.9 or MI300 on; narrow weights of inference are widened",
+    f"{DERIVED}; vllm-project/vllm, quantisation by Marlin kernels", SILICON,
+))
 def no_units_no_stand_in(case: Case) -> Finding | None:
-    """A format without units on the chip is refused, not emulated."""
+    """A format without units on the chip is refused, not emulated; narrow weights are widened where nothing is trained."""
     dtype = case.workload.dtype
     return None if dtype == "fp4" or (dtype == "int8" and case.key in NO_INT8) else _refused(case, dtype)
 
 
-@rule("R063", facts("dtype_unsupported", "exclude", "Blackwell and MI355X only", STAS, SILICON))
+@rule("R063", facts("dtype_unsupported", "exclude warn", "Blackwell and MI355X only", STAS, SILICON))
 def fp4_is_new(case: Case) -> Finding | None:
     """fp4 needs Blackwell or MI355X, or another chip with units for it."""
     return _refused(case, "fp4") if case.workload.dtype == "fp4" else None
@@ -82,6 +86,12 @@ def _refused(case: Case, dtype: str) -> Finding | None:
         return None
     if not case.chip.flop_per_s or case.chip.peak(dtype) is not None:
         return None
+    if dtype in NARROW and not case.workload.trains:
+        return Finding(
+            "warn",
+            f"{case.chip_name} has no {dtype} units: weights are widened as they are read, which saves memory and traffic, no "
+            "arithmetic",
+        )
     return Finding("exclude", f"{case.chip_name} has no {dtype} rate in its datasheet: choose a format it has units for")
 
 

@@ -112,6 +112,10 @@ FIRES: dict[str, Case] = {
     "R207": case("torch-xla", "v100-32", BERT, existing={"ops": ["gather"], "versions": {"torch-xla": "1.11"}}),
     "R209": case("jax", "a100-80", existing={"distinct_shapes": 60}),
     "R210": case("torch-eager", "t4", BERT, existing={"libraries": ["flash-attn"]}),
+    "R212": case("jax", "a100-80", existing={"framework": "pytorch"}),
+    "R213": case("tf-graph", "a100-80", existing={"framework": "jax"}),
+    "R214": case("tf-graph", "tpu-v2", RESNET, existing={"framework": "tensorflow"}),
+    "R215": with_ops("jax", "tpu-v3", Op("gather", (33_554_432, 1), "fp32")),
 }
 SILENT: dict[str, tuple[Case, ...]] = {
     "R044": (case("jax", "tpu-v4"), with_ops("jax", "h100-sxm", Op("softmax", (4096, 1), "fp32"))),
@@ -126,7 +130,7 @@ SILENT: dict[str, tuple[Case, ...]] = {
     "R141": (with_ops("jax", "h100-sxm", SVD), with_ops("jax", "tpu-v3", LARGE), case("jax", "tpu-v3")),
     "R142": (with_ops("jax", "v100-16", LARGE), with_ops("jax", "cpu-spr-56c", EIGH)),
     "R143": (with_ops("jax", "v100-16", LARGE), with_ops("jax", "cpu-spr-56c", EIGH)),
-    "R144": (with_ops("torch-xla", "tpu-v3", PLANE), with_ops("jax", "tpu-v3", VOLUME)),
+    "R144": (with_ops("torch-xla", "tpu-v3", PLANE), with_ops("jax", "v100-16", VOLUME)),
     "R145": (with_ops("jax", "a100-80", PLANE), with_ops("torch-compile", "a100-80", VOLUME), with_ops("jax", "mi300x", VOLUME)),
     "R146": (with_ops("jax", "a100-80", FFT), case("jax", "tpu-v4")),
     "R147": (
@@ -245,6 +249,15 @@ SILENT: dict[str, tuple[Case, ...]] = {
         case("torch-eager", "v100-32", BERT, existing={"ops": ["gather"]})),
     "R209": (case("torch-eager", "a100-80", existing={"distinct_shapes": 60}),
         case("jax", "a100-80", existing={"distinct_shapes": 4})),
+    "R212": (
+        case("torch-compile", "a100-80", existing={"framework": "torch-xla"}), case("jax", "a100-80"),
+        case("jax", "a100-80", existing={"framework": "caffe"}), case("jax", "cpu:0", existing={"framework": "torch"}),
+    ),
+    "R213": (case("tf-xla", "a100-80", existing={"framework": "keras"}), case("jax", "a100-80"),
+        case("tf-graph", "a100-80", existing={"libraries": ["tensorflow"]})),
+    "R214": (case("tf-graph", "t4", RESNET, existing={"framework": "tensorflow"}), case("tf-graph", "tpu-v2", RESNET)),
+    "R215": (with_ops("jax", "tpu-v4", Op("gather", (33_554_432, 1), "fp32")),
+        with_ops("jax", "tpu-v3", Op("gather", (33_554_432, 64), "fp32"))),
     "R210": (
         case("torch-eager", "a100-80", BERT, existing={"libraries": ["flash-attn"]}), case("torch-eager", "t4", BERT),
         case("torch-eager", "t4", BERT, existing={"libraries": ["flash-attn"], "versions": {"flash-attn": "1.0.9"}}),
@@ -276,3 +289,39 @@ def test_every_rule_of_a_case_fires_somewhere_and_is_silent_somewhere() -> None:
     assert set(FIRES) == set(SILENT)
     elsewhere = {"R211"}  # test_environments.py
     assert set(FIRES) | set(test_case_rules.FIRES) | set(FIRST) | elsewhere == set(CASE_RULES)
+
+
+@pytest.mark.parametrize(("identity", "found", "factor"), [
+    ("R144", with_ops("jax", "tpu-v3", VOLUME), 0.1),
+    ("R146", with_ops("jax", "tpu-v4", FFT), 0.15),
+    ("R146", case("jax", "tpu-v4", MLP, existing={"ops": ["fft"]}), 0.5),
+    ("R149", case("torch-xla", "tpu-v3", LSTM), 0.1),
+    ("R149", case("jax", "tpu-v3", LSTM), 0.5),
+    ("R134", case("jax", "tpu-v3", MLP, existing={"ops": ["gather"]}), 0.5),
+    ("R134", case("jax", "tpu-v3", MLP, task="rl", existing={"ops": ["gather"], "libraries": ["pgx"]}), 0.1),
+    ("R212", case("jax", "a100-80", existing={"framework": "torch"}), 0.7),
+    ("R212", case("jax", "tpu-v6e", existing={"framework": "torch"}), 0.5),
+    ("R212", case("jax", "tpu-v6e", existing={"framework": "torch_xla"}), 0.7),
+    ("R214", case("tf-graph", "tpu-v2", RESNET, existing={"framework": "tensorflow", "ops": ["eager"]}), 0.05),
+])
+def test_a_rule_holds_back_by_as_much_as_it_writes_down(identity: str, found: Case, factor: float) -> None:
+    verdict = said(identity, found)
+    assert verdict is not None
+    assert (verdict.effect, verdict.factor) == ("penalise", factor)
+
+
+@pytest.mark.parametrize(("dtype", "task", "effect"), [
+    ("int4", "serve", "warn"), ("fp8", "infer", "warn"), ("fp8", "train", "exclude"), ("fp64", "infer", "exclude"),
+])
+def test_narrow_weights_are_widened_where_nothing_is_trained_and_refused_elsewhere(dtype: str, task: str, effect: str) -> None:
+    base = LLAMA if task == "train" else {**WRITES, "task": task}
+    chip = "a10g" if dtype == "fp64" else "v100-16"
+    verdict = said("R062", case("torch-eager", chip, {**base, "dtype": dtype}))
+    assert verdict is not None
+    assert verdict.effect == effect
+
+
+def test_recurrent_layers_with_rows_for_the_whole_matrix_unit_are_only_warned_of() -> None:
+    verdict = said("R149", case("jax", "tpu-v3", {**LSTM, "batch": 512}))
+    assert verdict is not None
+    assert verdict.effect == "warn"
