@@ -203,6 +203,7 @@ def test_every_kind_of_block_has_a_case() -> None:
 
 @pytest.mark.parametrize("case", range(len(CASES)), ids=[f"{kind}-{i}-{mode}" for i, (kind, _, mode) in enumerate(CASES)])
 def test_a_runtime_agrees_with_the_reference(worker: tuple[Runtime, WorkerHandle], case: int) -> None:
+    """Compiling is what takes long, in torch-compile most of a minute: C++ for each graph."""
     runtime, handle = worker
     if case not in COMPILED_SLOWLY.get(runtime.id, (case,)):
         pytest.skip("each graph takes long to compile: it is held to one of each kind")
