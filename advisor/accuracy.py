@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from math import exp
 from statistics import median
+
+import numpy as np
 
 from core.quantity import Z_80
 
@@ -113,9 +114,9 @@ def score(name: str, judged: Sequence[Judged], refused: int) -> Score:
     if not judged:
         return Score(name, 0, refused, None, None, None, None, None, None, None, 0, 0)
     errors = sorted(one.absolute_error for one in judged)
-    right, pairs = _ordered(judged, lambda _one, _other: True, _rates)
-    faster, chip_pairs = _ordered(judged, lambda one, other: one.accelerator != other.accelerator, _rates)
-    cheaper, dollar_pairs = _ordered(judged, lambda one, other: one.accelerator != other.accelerator, _for_a_dollar)
+    right, pairs = _ordered(judged, _rates, unlike=False)
+    faster, chip_pairs = _ordered(judged, _rates, unlike=True)
+    cheaper, dollar_pairs = _ordered(judged, _for_a_dollar, unlike=True)
     return Score(
         name,
         len(judged),
@@ -172,21 +173,30 @@ def _for_a_dollar(one: Judged) -> tuple[float, float] | None:
 
 
 def _ordered(
-    judged: Sequence[Judged], counts: Callable[[Judged, Judged], bool], values: Callable[[Judged], tuple[float, float] | None]
+    judged: Sequence[Judged], values: Callable[[Judged], tuple[float, float] | None], *, unlike: bool
 ) -> tuple[int, int]:
-    """Return (pairs ordered rightly, pairs) among runs of one model and task whose values differ by over 10 %."""
-    groups: dict[tuple[str, str], list[tuple[float, float, Judged]]] = {}
+    """Return (pairs ordered rightly, pairs) among runs of one model and task whose values differ by over 10 %.
+
+    Args:
+        judged: the runs.
+        values: what is compared, (measured, predicted); None leaves a run out.
+        unlike: whether only pairs on unlike accelerators count.
+    """
+    groups: dict[tuple[str, str], list[tuple[float, float, str]]] = {}
     for one in judged:
         pair = values(one)
         if pair is not None:
-            groups.setdefault((one.model, one.task), []).append((*pair, one))
+            groups.setdefault((one.model, one.task), []).append((*pair, one.accelerator))
     right = total = 0
     for rows in groups.values():
-        rows.sort(key=lambda row: row[:2])
+        rows.sort()
         step = max(1.0, len(rows) / MOST_COMPARED)
         kept = [rows[int(place * step)] for place in range(min(MOST_COMPARED, len(rows)))]
-        for (slower, told_slower, one), (faster, told_faster, other) in combinations(kept, 2):
-            if faster > APART * slower and counts(one, other):
-                total += 1
-                right += told_faster > told_slower
+        measured, told = np.array([row[0] for row in kept]), np.array([row[1] for row in kept])
+        counts = measured[:, None] > APART * measured[None, :]
+        if unlike:
+            chips = np.array([row[2] for row in kept])
+            counts &= chips[:, None] != chips[None, :]
+        total += int(counts.sum())
+        right += int((counts & (told[:, None] > told[None, :])).sum())
     return right, total

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.cost.silicon import Silicon, attention_share, padding_of
-from core.sketch import Layout, Setup
+from core.sketch import DECODE, SERVING, Layout, Setup
 
 Numbers = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -133,6 +133,7 @@ def columns_of(setups: Sequence[tuple[Setup, Silicon]]) -> Columns:
 
 
 def _row(setup: Setup, silicon: Silicon) -> dict[str, float]:
+    setup = _one_replica(setup)
     sketch, layout = setup.sketch, setup.layout
     samples = sketch.kind in COUNTING_SAMPLES
     length = setup.length * setup.packed
@@ -180,6 +181,15 @@ def _row(setup: Setup, silicon: Silicon) -> dict[str, float]:
         **_chip(silicon, setup),
         "eager": float(setup.stack in EAGER_STACKS),
     }
+
+
+def _one_replica(setup: Setup) -> Setup:
+    """Return a run that makes tokens as its first replica sees it: a share of the sequences, on chips of its own."""
+    ways = setup.layout.data
+    if setup.regime not in (DECODE, SERVING) or ways <= 1:
+        return setup
+    alone = replace(setup.layout, data=1, sharded=1)
+    return replace(setup, batch=setup.batch / ways, chips=setup.chips / ways, layout=alone)
 
 
 def _layout(layout: Layout, replica: float, micro: float) -> dict[str, float]:

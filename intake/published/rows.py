@@ -4,7 +4,8 @@ import csv
 import io
 import re
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
+from functools import lru_cache
 
 import catalog
 from core.device import Accelerator
@@ -29,6 +30,7 @@ _SIZES = {
 }  # fmt: skip
 _AMOUNTS = {"seq_len": 1e9, "global_batch": 1e9, "per_device_batch": 1e9, "n_devices": 1e7}
 """Largest number that a column may hold; sizes may be 0 where a model has none of it, amounts may not."""
+_MODEL_COLUMNS = ("model", "arch_notes", *_SIZES)
 _CONFIGURED = (
     "task", "model", "seq_len", "global_batch", "per_device_batch", "precision", "accelerator", "n_devices", "framework",
     "parallelism",
@@ -114,9 +116,8 @@ def _grouped(reader: "csv.DictReader[str]") -> list[list[Mapping[str, str]]]:
     Raises:
         BadInput: columns are missing, or there are too many rows.
     """
-    fields = tuple(name.strip().lower() for name in reader.fieldnames or ())
-    reader.fieldnames = fields
-    missing = [name for name in NEEDED if name not in fields]
+    reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or ()]
+    missing = [name for name in NEEDED if name not in reader.fieldnames]
     if missing:
         raise BadInput(f"a table without {', '.join(missing)}", f"the columns {', '.join(NEEDED)} at least",
                        "see catalog/data/measurements.csv for the format")  # fmt: skip
@@ -213,7 +214,7 @@ def _regime(task: str) -> str:
 
 
 def _setup(row: Mapping[str, str], chip: Accelerator) -> Setup:
-    sketch = sketch_from(row)
+    sketch = _sketch(tuple(row.get(name, "") for name in _MODEL_COLUMNS))
     regime = _regime(row["task"])
     amounts = amounts_of(row, sketch.length, sketch.kind)
     length, output = amounts.length, 0.0
@@ -243,10 +244,19 @@ def _setup(row: Mapping[str, str], chip: Accelerator) -> Setup:
         "lora" in row["task"].lower(),
         (*amounts.assumed, *unsaid),
     )
-    counts = [count for count in (*astuple(setup.sketch), length, output) if isinstance(count, float)]
-    if not length or not all(0 <= count < MOST_COUNT for count in counts):
-        raise BadInput("sizes that no run has", "counts of a forward pass from 0 on", "correct the row's columns and notes")
+    if not 0 < length < MOST_COUNT or not 0 <= output < MOST_COUNT:
+        raise BadInput(f"{length:g} positions and {output:g} tokens", "at least one position", "correct seq_len and the notes")
     return setup
+
+
+@lru_cache(maxsize=4096)
+def _sketch(told: tuple[str, ...]) -> Sketch:
+    """Return the sketch of what a row tells of its model, see `_MODEL_COLUMNS`."""
+    sketch = sketch_from(dict(zip(_MODEL_COLUMNS, told, strict=True)))
+    counts = [getattr(sketch, one.name) for one in fields(sketch)]
+    if not all(0 <= count < MOST_COUNT for count in counts if isinstance(count, float)):
+        raise BadInput("sizes that no model has", "counts of a forward pass from 0 on", "correct the row's columns and notes")
+    return sketch
 
 
 def _prompt_and_output(notes: str, total: float) -> tuple[float, float]:

@@ -5,6 +5,7 @@ about means in such a table what almost every published row means by it: the boa
 """
 
 import re
+from functools import lru_cache
 from math import isfinite
 
 import catalog
@@ -41,12 +42,11 @@ _FRAMEWORKS = {
 def number(text: str | None) -> float | None:
     """Return a number of a column, None for an empty one or words; `1,024` is a thousand and some."""
     plain = (text or "").strip()
-    if re.fullmatch(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?", plain):
-        plain = plain.replace(",", "")
     try:
         return float(plain)
     except ValueError:
-        return None
+        grouped = re.fullmatch(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?", plain)
+        return float(plain.replace(",", "")) if grouped else None
 
 
 def positive(text: str | None) -> float | None:
@@ -55,6 +55,7 @@ def positive(text: str | None) -> float | None:
     return value if value is not None and isfinite(value) and value > 0 else None
 
 
+@lru_cache(maxsize=4096)
 def accelerator_key(name: str) -> tuple[str, int | None]:
     """Return the key of the accelerator that a table means, and the chips that its name counts, if it does.
 
