@@ -36,7 +36,8 @@ def main() -> int:
         counted += 1
         chip = catalog.accelerator(run.setup.accelerator)
         own = Grid(*(np.array([value]) for value in _own(run.setup)))
-        every = grid_of(_divisible(run.setup), Chips(max(1, round(run.setup.chips)), chip.max_domain_chips or 8, chip.kind == "gpu"))
+        chips = Chips(max(1, round(run.setup.chips)), chip.max_domain_chips or 8, chip.kind == "gpu")
+        every = grid_of(_divisible(run.setup), chips)
         need = needed_bytes(run.setup, own)[0]
         own_fits += int(need <= chip.memory_bytes)
         least = min(need, needed_bytes(run.setup, every).min() if len(every) else np.inf)
@@ -48,10 +49,9 @@ def main() -> int:
     else:
         for identity, need, have in out:
             print(f"  {identity}: {need:.1f} GiB counted, the chip has {have:.1f}")
-        print(
-            f"{'HOLDS' if share >= LEAST else 'falls short'}: {counted - len(out)} of {counted} runs are said to fit ({share:.1%}; "
-            f"bound {LEAST:.0%}), {own_fits / counted:.1%} on their own division"
-        )
+        word = "HOLDS" if share >= LEAST else "falls short"
+        fits = f"{counted - len(out)} of {counted} runs are said to fit ({share:.1%}; bound {LEAST:.0%})"
+        print(f"{word}: {fits}, {own_fits / counted:.1%} on their own division")
     return 0 if share >= LEAST else 1
 
 

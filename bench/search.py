@@ -1,8 +1,8 @@
 """Speed and memory of the search: every runtime on every accelerator in counts up to 1,024 under all plans.
 
 Bounds: at least 100,000 candidates (runtime x plan) of a 70-billion-parameter training job priced and the best of each pool
-chosen in at most 1.0 s of one core; a preset on two given pools in at most 0.1 s; less than 500 MB of memory. Times are processor time of
-this process with one thread, the least of three.
+chosen in at most 1.0 s of one core; a preset on two given pools in at most 0.1 s; less than 500 MB of memory. Times are
+processor time of this process with one thread, the least of three.
 """
 
 import argparse
