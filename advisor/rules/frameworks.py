@@ -4,8 +4,9 @@ from advisor.rules import Finding, rule
 from advisor.rules.ages import PACKAGES, PLATFORM, PRACTICE, SILICON, TPU_ONLY, facts
 from advisor.rules.case import JAX, KERAS, TENSORFLOW, Case
 
+TORCH_RUNTIMES = ("torch-eager", "torch-compile", "torch-xla", "torch-tpu")
 OWN_RUNTIMES = {
-    "torch": ("torch-eager", "torch-compile", "torch-xla", "torch-tpu"),
+    "torch": TORCH_RUNTIMES, "torch-xla": TORCH_RUNTIMES, "torch-tpu": TORCH_RUNTIMES,
     "tensorflow": TENSORFLOW,
     "keras": KERAS,
     "jax": ("jax",),
@@ -13,7 +14,6 @@ OWN_RUNTIMES = {
 }
 """Runtimes that code of a framework goes to without being written anew; for MXNet also those of its way out."""
 AT_HOME_ON_TPU = ("jax", "tensorflow", "torch-xla", "torch-tpu")
-SPELLED = {"pytorch": "torch", "torch-xla": "torch", "torch-tpu": "torch", "tf": "tensorflow", "flax": "jax", "haiku": "jax"}
 METADATA = "PyPI metadata and pip resolver, 2026-11-30"
 NEW_TPUS = ("tpu-v7", "tpu-8i", "tpu-8t")
 
@@ -222,9 +222,8 @@ def another_framework_is_a_port(case: Case) -> Finding | None:
 
     On an attached device both are measured, and the figures themselves say what a port gains.
     """
-    written = (case.workload.existing.framework or "").lower().replace("_", "-")
-    framework = SPELLED.get(written, written)
-    own = OWN_RUNTIMES.get(framework)
+    written = case.workload.existing.framework or ""
+    own = OWN_RUNTIMES.get(written)
     if own is None or case.attached or case.runtime.id in own:
         return None
     if case.on_tpu and written not in AT_HOME_ON_TPU:
@@ -238,7 +237,7 @@ def another_framework_is_a_port(case: Case) -> Finding | None:
 ))
 def tensorflow_is_maintained_not_extended(case: Case) -> Finding | None:
     """TensorFlow itself is maintained; its makers point new work to Keras 3, JAX and PyTorch."""
-    if (case.workload.existing.framework or "").lower() in ("tensorflow", "tf", "keras") or case.needs("tensorflow", "keras"):
+    if case.workload.existing.framework in ("tensorflow", "keras") or case.needs("tensorflow", "keras"):
         return None
     return Finding(
         "penalise", "TensorFlow is kept stable, not extended: its makers point new work to Keras 3, JAX and PyTorch", 0.8
@@ -251,7 +250,7 @@ def tensorflow_is_maintained_not_extended(case: Case) -> Finding | None:
 ))
 def tensorflow_needs_a_strategy_on_tpu(case: Case) -> Finding | None:
     """TensorFlow code without a TPUStrategy leaves the TPU idle: to choose a machine with one moves no code to it."""
-    if (case.workload.existing.framework or "").lower() not in ("tensorflow", "tf"):
+    if case.workload.existing.framework != "tensorflow":
         return None
     cure = "make a TPUStrategy, and put the step in a tf.function within it"
     if case.code.names("eager", "eager-mode"):
