@@ -22,7 +22,7 @@ CASES = [(framework, fault) for framework, faults in CHOSEN.items() for fault in
 
 @pytest.fixture(scope="module")
 def trials() -> dict[str, tuple[Trial, ...]]:
-    """Measure all, a minute or more: nineteen kernels are compiled, warmed and sampled as in a run, since gates judge real samples."""
+    """Measure all, a minute or more: kernels are compiled, warmed and sampled as in a run, since gates judge real samples."""
     return {framework: measure([framework], faults) for framework, faults in CHOSEN.items()}
 
 

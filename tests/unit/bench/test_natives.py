@@ -45,7 +45,7 @@ print(json.dumps(answer))
     ids=lambda runtime: runtime.id,
 )
 def test_every_native_is_the_model_of_its_document_and_steps_to_finite_numbers(runtime: Runtime) -> None:
-    """Takes up to half a minute: a framework is imported, and a model of each family built and compiled, in a process of its own."""
+    """Takes up to half a minute: a process imports a framework, and builds and compiles a model of each family."""
     names = [one.name for one in FAMILIES]
     stepped = [one.name for one in FAMILIES if _is_stepped(one.family, runtime.id)]
     done = subprocess.run([runtime.interpreter, "-c", PROGRAM, runtime.id, ",".join(names), ",".join(stepped)], cwd=REPOSITORY,
