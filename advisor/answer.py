@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import catalog
 from advisor.answered import EMPTY, Answered, sort_outcomes
 from advisor.attached import Place, Reading, best_peaks, read_place
-from advisor.datasheet import Datasheets, by_term
+from advisor.datasheet import Datasheets
 from advisor.flips import flips_of
 from advisor.gaps import gaps_of
 from advisor.question import Facts, Question
@@ -37,6 +37,7 @@ class _Draft:
     verdicts: list[Verdict]
     pairs: set[tuple[str, str]]
     code: Code
+    datasheets: Datasheets | None = None
 
     def put_out(self, exclusion: Exclusion) -> None:
         """Keep an exclusion once."""
@@ -87,7 +88,7 @@ def _add_catalog(question: Question, facts: Facts, draft: _Draft) -> None:
     rented = [(pool, facts.accelerator(pool.accelerator)) for pool in dict.fromkeys(question.pools) if not pool.attached]
     if not rented:
         return
-    datasheets = Datasheets(question.workload, rented)
+    datasheets = draft.datasheets = Datasheets(question.workload, rented)
     runtimes = _all_runtimes(question.runtimes, facts)
     screened: dict[tuple[str, str], Screening | None] = {}
     for pool, chip in rented:
@@ -191,7 +192,9 @@ def _keep(question: Question, estimate: Estimate, screening: Screening, draft: _
 
 def _recommend(question: Question, draft: _Draft, titles: Mapping[str, str]) -> Recommendation:
     contenders, unranked = _contenders(question, draft.estimates)
-    order, equal = ranked(contenders)
+    plain, tied = ranked(contenders)
+    order = _told_by_block(plain, draft.datasheets)
+    equal = tuple(told for told, before in zip(order, plain, strict=True) if before in tied)
     excluded = tuple(sorted(draft.excluded.values(), key=lambda out: (out.accelerator, out.runtime, out.rule, out.reason)))
     verdicts = gathered(draft.verdicts, frozenset(draft.pairs))
     gaps = gaps_of(tuple(draft.readings), order, bool(order))
@@ -203,7 +206,7 @@ def _recommend(question: Question, draft: _Draft, titles: Mapping[str, str]) -> 
     sure = confidence_of(order, question.seed)
     devices = tuple(sorted(device.id for device in question.devices))
     return Recommendation(
-        question.objective, order[0].estimate, _shown(order), unranked, excluded, verdicts,
+        question.objective, order[0].estimate, tuple(c.estimate for c in order), unranked, excluded, verdicts,
         flips_of(order, question.objective), gaps, sure, tuple(c.estimate.candidate.label for c in equal),
         sentence_of(order, equal, question, sure, titles),
         why_of(order, equal, question.objective, titles),
@@ -211,11 +214,12 @@ def _recommend(question: Question, draft: _Draft, titles: Mapping[str, str]) -> 
     )
 
 
-def _shown(order: tuple[Contender, ...]) -> tuple[Estimate, ...]:
-    """Return the estimates, best first; beyond the leading ones a datasheet's breakdown is told by term, not by block."""
-    estimates = [c.estimate for c in order]
-    rest = (e if e.candidate.pools[0].attached else replace(e, breakdown=by_term(e.breakdown)) for e in estimates[LEADING:])
-    return (*estimates[:LEADING], *rest)
+def _told_by_block(order: tuple[Contender, ...], datasheets: Datasheets | None) -> tuple[Contender, ...]:
+    """Return the candidates, best first, with the step of the leading ones told by block."""
+    if datasheets is None:
+        return order
+    leading = (replace(c, estimate=datasheets.in_blocks(c.estimate)) for c in order[:LEADING])
+    return (*leading, *order[LEADING:])
 
 
 def _contenders(question: Question, estimates: Iterable[Estimate]) -> tuple[list[Contender], tuple[Estimate, ...]]:

@@ -1,7 +1,7 @@
 """Estimates for chips that are not attached: the best plan that the search found, with bands, cost, energy and bounds."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 
 from advisor.beliefs import UNCOMPILED_RUNTIMES
@@ -12,9 +12,10 @@ from advisor.work import work_of
 from core.advice import Candidate, Estimate, Plan, Share
 from core.device import Accelerator, Pool
 from core.probe import Runtime
-from core.quantity import Z_80, Quantity, exact, log_normal, total
+from core.quantity import Z_80, Quantity, exact, log_normal
 from core.workload import Workload
 
+ALL_BLOCKS = "all blocks"
 _EVIDENCE = {
     "published": "roofline of {key}, {source} ({date}), corrected by published measurements of its generation and framework",
     "datasheet": "roofline of {key}, {source} ({date}); nothing published of this kind, so the correction is that of its class",
@@ -42,6 +43,30 @@ class Datasheets:
         """Plans that were priced for each runtime."""
         return self._search.plans
 
+    def in_blocks(self, estimate: Estimate) -> Estimate:
+        """Return an estimate whose arithmetic and traffic are told by block, in parts of what each asks for.
+
+        Args:
+            estimate: one of these; one that was measured, or is told by block already, stays as it is.
+        """
+        if any(share.block != ALL_BLOCKS for share in estimate.breakdown):
+            return estimate
+        slices: list[Share] = []
+        for share in estimate.breakdown:
+            for block, part in self._cut(share.term):
+                slices.append(Share(share.term, block, share.seconds.scaled(part)))
+        return replace(estimate, breakdown=tuple(slices))
+
+    def _cut(self, term: str) -> list[tuple[str, float]]:
+        """Return (block, part) of a term of the breakdown; parts of nothing are left out."""
+        if term == "compute":
+            parts = [(part.block, part.arithmetic) for part in self._parts]
+        elif term == "memory traffic":
+            parts = [(part.block, part.traffic) for part in self._parts]
+        else:
+            parts = [(ALL_BLOCKS, 1.0)]
+        return [(block, part) for block, part in parts if part > 0]
+
     def estimate(self, runtime: Runtime, pool: Pool, chip: Accelerator) -> Estimate | str:
         """Return the estimate of one runtime on one pool, or in one phrase why there is no legal plan or no rate.
 
@@ -65,7 +90,7 @@ class Datasheets:
         return Estimate(
             Candidate(runtime.id, (pool,), found.plan), step, throughput_of(workload, step), memory_of(found.memory), compile_s,
             cost_of(workload, pool, step), energy_of(workload, chip, pool.count, step), found.memory, chip.memory_bytes,
-            _shares(found, chip.key, self._parts), found.lower_s, found.upper_s, found.fits, missing,
+            _shares(found, chip.key), found.lower_s, found.upper_s, found.fits, missing,
         )
 
 
@@ -90,14 +115,6 @@ def plan_words(plan: Plan) -> str:
     return ", ".join((*said, "recomputed") if plan.remat else said)
 
 
-def by_term(breakdown: tuple[Share, ...]) -> tuple[Share, ...]:
-    """Return the slices of a datasheet's step summed over blocks; all of them have one and the same error."""
-    found: dict[str, list[Quantity]] = {}
-    for share in breakdown:
-        found.setdefault(share.term, []).append(share.seconds)
-    return tuple(Share(term, "all blocks", total(tuple(parts), 1.0)) for term, parts in found.items())
-
-
 @dataclass(frozen=True, slots=True)
 class _Part:
     """What part of a model's arithmetic and of its traffic is one block's."""
@@ -116,19 +133,11 @@ def _parts_of(workload: Workload) -> tuple[_Part, ...]:
     )
 
 
-def _shares(found: Found, key: str, parts: tuple[_Part, ...]) -> tuple[Share, ...]:
-    """Return the slices of the step, those of arithmetic and of traffic by block; their mid values add up to it."""
+def _shares(found: Found, key: str) -> tuple[Share, ...]:
+    """Return the slices of the step by term; their mid values add up to it."""
     spread = exp(Z_80 * found.sigma)
     evidence = (f"cost model on {key}",)
-    slices: list[Share] = []
-    for term, seconds in found.terms:
-        cut = [("all blocks", 1.0)]
-        if term == "compute":
-            cut = [(part.block, part.arithmetic) for part in parts]
-        elif term == "memory traffic":
-            cut = [(part.block, part.traffic) for part in parts]
-        for block, share in cut:
-            if share > 0:
-                middle = seconds * share
-                slices.append(Share(term, block, Quantity(middle / spread, middle, middle * spread, found.tier, evidence)))
-    return tuple(slices)
+    return tuple(
+        Share(term, ALL_BLOCKS, Quantity(seconds / spread, seconds, seconds * spread, found.tier, evidence))
+        for term, seconds in found.terms
+    )

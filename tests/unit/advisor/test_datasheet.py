@@ -80,8 +80,16 @@ def test_the_slices_add_up_to_the_step() -> None:
     found = estimate(transformer(), GPU, 8)
     assert found.step_time_s is not None
     assert sum(share.seconds.mid for share in found.breakdown) == pytest.approx(found.step_time_s.mid)
-    assert {share.block for share in found.breakdown} == {"layer", "optimizer update", "all blocks"}
+    assert {share.block for share in found.breakdown} == {"all blocks"}
     assert {share.term for share in found.breakdown} >= {"compute", "memory traffic", "communication"}
+
+
+def test_the_leading_candidates_are_told_by_block() -> None:
+    answer = advise(question(transformer(), pools=(pool("h100-sxm", 8),)))
+    best = answer.ranked[0]
+    assert best.step_time_s is not None
+    assert {share.block for share in best.breakdown} == {"layer", "optimizer update", "all blocks"}
+    assert sum(share.seconds.mid for share in best.breakdown) == pytest.approx(best.step_time_s.mid)
 
 
 def test_frameworks_differ_on_one_chip() -> None:
