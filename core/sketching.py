@@ -38,6 +38,7 @@ class _Sums:
     layers: float = 0.0
     causal: bool = False
     head_width: float = 0.0
+    hidden: float = 0.0
     widths: dict[int, float] = field(default_factory=dict[int, float])
 
 
@@ -81,6 +82,7 @@ def sketch_of(workload: Workload) -> Sketch:
         layers=max(1.0, sums.layers),
         width=float(width),
         head_width=sums.head_width,
+        hidden=sums.hidden,
         cached_elements=sums.cached * per,
         saved_elements=sums.saved * per,
         kernels=sums.kernels,
@@ -115,6 +117,8 @@ def once(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 def _add(sums: _Sums, block: Block) -> None:
     sizes = dict(block.sizes)
     sums.causal = sums.causal or bool(sizes.get("causal"))
+    hidden = sizes.get("hidden")
+    sums.hidden = max(sums.hidden, float(hidden)) if isinstance(hidden, int) else sums.hidden
     if block.kind not in _ENDS:
         sums.layers += block.repeats
     sums.saved += block.repeats * block.activation_bytes / 2

@@ -89,6 +89,7 @@ class Columns:
     link: Numbers
     network: Numbers
     domain: Numbers
+    hop_s: Numbers
     fill_tiles: Numbers
     launch_s: Numbers
     host_s: Numbers
@@ -221,6 +222,7 @@ def _chip(silicon: Silicon, setup: Setup) -> dict[str, float]:
         "link": silicon.link_bytes_per_s,
         "network": silicon.network_bytes_per_s,
         "domain": float(silicon.domain),
+        "hop_s": silicon.hop_s,
         "fill_tiles": silicon.fill_tiles,
         "launch_s": silicon.launch_s,
         "attention_reach": reach,

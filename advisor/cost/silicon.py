@@ -42,6 +42,7 @@ class Silicon:
         matmul_share: of the peak that the best large product reaches.
         link_bytes_per_s: of one chip inside its domain. network_bytes_per_s: of one chip beyond it.
         domain: chips that the fast link joins.
+        hop_s: of a small sum over such chips.
         tile_columns, tile_depth: sizes that products are rounded up to. fill_tiles: tiles of 128 x 128 at which half is busy.
         launch_s: from one kernel of a program to the next.
         memory_bytes: of one chip.
@@ -60,6 +61,7 @@ class Silicon:
     link_bytes_per_s: float
     network_bytes_per_s: float
     domain: int
+    hop_s: float
     tile_columns: int
     tile_depth: int
     fill_tiles: float
@@ -101,6 +103,7 @@ def silicon_of(chip: Accelerator, dtype: str, widens: bool = False) -> Silicon |
         link,
         network,
         domain,
+        _hop_s(chip),
         *_tiles(chip),
         2e-6 if chip.kind == "tpu" else 4e-6,
         chip.memory_bytes,
@@ -169,15 +172,32 @@ def _linear(chip: Accelerator, dtype: str, half: float | None) -> float | None:
 
 
 def _links(chip: Accelerator) -> tuple[float, float, int]:
-    """Return (bytes/s of one chip beyond its domain, bytes/s of one chip inside, chips of a domain)."""
+    """Return (bytes/s of one chip beyond its domain, bytes/s of one chip inside, chips of a domain).
+
+    Cards without a link of their own exchange over the host's bus, in halves of it; those that may not reach each other go
+    through the host's memory. Source: NCCL on PCIe cards with and without peer access, huggingface/transformers documentation
+    of several GPUs (GPT-2 on two cards with and without NVLink).
+    """
     host = chip.chips_per_host or 1
-    link = chip.link_bytes_per_s or chip.host_bytes_per_s or 16e9
+    link = (chip.link_bytes_per_s or chip.host_bytes_per_s or 16e9) * _bus_share(chip)
     domain = chip.max_domain_chips or host
     network = chip.internode_bytes_per_s or 12.5e9
     if chip.kind == "tpu":
         return network / host, link, domain
     # the catalog gives the network of a whole host
     return network / host, link, domain if chip.link_bytes_per_s else host
+
+
+def _bus_share(chip: Accelerator) -> float:
+    name = chip.link_name or ""
+    return 0.25 if "no P2P" in name else 0.5 if "PCIe" in name else 1.0
+
+
+def _hop_s(chip: Accelerator) -> float:
+    """Return seconds of a small sum over a few chips: over their own links, or started and staged by the host."""
+    if chip.kind == "tpu":
+        return 3e-6
+    return 60e-6 if _bus_share(chip) < 1 else 12e-6
 
 
 def unknown_link(chip: Accelerator, count: int) -> str:

@@ -1,0 +1,117 @@
+"""A model in a few numbers: counts against the textbook, averages of keys against counting them one by one."""
+
+from dataclasses import replace
+from math import isclose
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.sketch import Sketch
+from core.sketching import output_of, prompt_of, sketch_of
+from intake.published.architecture import sketch_from
+from intake.understand import read_text
+from tests.unit.advisor.cases import tower, transformer
+
+QUICK = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+LLAMA_3_8B = {
+    "model": "a model of these sizes", "params_b": "8.03", "arch_notes": "SwiGLU 3-matrix MLP; RoPE; GQA; untied head",
+    "n_layers": "32", "d_model": "4096", "n_heads": "32", "n_kv_heads": "8", "d_ff": "14336", "vocab": "128256",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [
+    "linear_flop", "head_flop", "attention_flop", "parameters", "cached_elements", "layers", "width", "head_width", "hidden",
+    "logits",
+])  # fmt: skip
+def test_a_preset_and_a_published_row_of_the_same_sizes_have_the_same_counts(count: str) -> None:
+    preset, published = sketch_of(read_text("llama-3-8b:train").workload), sketch_from(LLAMA_3_8B)
+    assert getattr(preset, count) == pytest.approx(getattr(published, count), rel=0.01)
+
+
+def test_llama_3_8b_has_the_counts_of_its_published_sizes() -> None:
+    found = sketch_of(read_text("llama-3-8b:train").workload)
+    layer = 2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336
+    assert found.linear_flop == 2 * 32 * layer
+    assert found.head_flop == 2 * 4096 * 128256
+    assert found.attention_flop == 32 * 4 * 4096
+    assert found.cached_elements == 32 * 2 * 1024
+    assert found.parameters == 32 * (layer + 2 * 4096) + 4096 + 2 * 4096 * 128256
+    assert (found.kind, found.causal) == ("decoder", True)
+
+
+@pytest.mark.parametrize(
+    "name", ["llama-3-8b", "gpt2-small", "bert-base", "resnet-50", "vit-b16", "lstm-lm", "mlp", "unet", "dlrm-small"]
+)
+def test_counts_of_a_position_do_not_change_with_the_batch(name: str) -> None:
+    first, second = (sketch_of(read_text(_with_batch(name, size)).workload) for size in (4, 32))
+    counted = {count: (getattr(first, count), getattr(second, count)) for count in (
+        "linear_flop", "head_flop", "attention_flop", "convolution_flop", "depthwise_flop", "other_flop", "cached_elements",
+        "parameters", "layers", "lookup_elements", "logits",
+    )}  # fmt: skip
+    assert all(isclose(one, other, rel_tol=1e-9) for one, other in counted.values()), counted
+
+
+def _with_batch(name: str, batch: int) -> str:
+    return f"schema: 1\nname: x\ntask: train\nmodel: {{preset: {name}}}\nbatch: {batch}\n"
+
+
+def test_generation_counts_each_layer_once() -> None:
+    generating = read_text("llama-3-8b:infer").workload
+    assert output_of(generating) > 0
+    found, training = sketch_of(generating), sketch_of(read_text("llama-3-8b:train").workload)
+    assert found.layers == 32
+    assert found.parameters == training.parameters
+    assert found.linear_flop == pytest.approx(training.linear_flop, rel=1e-9)
+    assert found.attention_flop == pytest.approx(training.attention_flop, rel=1e-9)
+    assert found.cached_elements == pytest.approx(training.cached_elements, rel=1e-9)
+
+
+def test_training_has_its_length_as_prompt_and_makes_no_token() -> None:
+    assert (prompt_of(transformer(length=512)), output_of(transformer(length=512))) == (512, 0)
+
+
+def test_a_model_of_samples_counts_samples() -> None:
+    found = sketch_of(tower(batch=64))
+    assert found.linear_flop == 2 * (512 * 1024 + 4 * 1024 * 1024)
+    assert (found.head_flop, found.attention_flop, found.length, found.layers) == (0, 0, 0, 5)
+
+
+def test_products_are_told_with_their_part_of_the_work() -> None:
+    parts = sketch_of(transformer(width=1024)).products
+    assert sum(part for _, _, part in parts) == pytest.approx(1.0)
+    assert {shape[:2]: shape[2] for shape in parts}[4096.0, 1024.0] == pytest.approx(4 / 12)
+
+
+def brute(length: int, cached: int, window: int | None, *, causal: bool) -> float:
+    """Count for each position the keys that it sees."""
+    seen = []
+    for position in range(length):
+        there = cached + (position + 0.5 if causal else length)  # half of itself: the mean over a tile's triangle
+        seen.append(there if window is None else min(there, window))
+    return sum(seen) / length
+
+
+@QUICK
+@given(st.integers(1, 300), st.integers(0, 300), st.integers(1, 400), st.booleans())
+def test_the_average_of_keys_is_that_of_counting_them(length: int, cached: int, window: int, causal: bool) -> None:
+    plain = Sketch("x", "decoder", 1.0, causal=causal)
+    assert plain.keys(length, cached) == pytest.approx(brute(length, cached, None, causal=causal), rel=1e-6)
+    bounded = replace(plain, windows=((1.0, float(window)),))
+    assert bounded.keys(length, cached) == pytest.approx(brute(length, cached, window, causal=causal), abs=0.51)
+
+
+@QUICK
+@given(st.integers(1, 3000), st.integers(1, 3000), st.floats(0, 1))
+def test_layers_with_a_window_and_without_are_averaged(length: int, window: int, part: float) -> None:
+    plain = Sketch("x", "decoder", 1.0, causal=True)
+    mixed = replace(plain, windows=((part, float(window)),)).keys(length)
+    alone = replace(plain, windows=((1.0, float(window)),)).keys(length)
+    assert mixed == pytest.approx(part * alone + (1 - part) * length / 2, rel=1e-9)
+    assert alone <= plain.keys(length) + 1e-9
+
+
+def test_products_of_a_sketch_are_those_of_its_parts() -> None:
+    assert (
+        Sketch("x", "other", 1.0, expert_flop=2.0, head_flop=4.0, convolution_flop=8.0, attention_flop=16.0).matrix_flop == 15.0
+    )
