@@ -28,8 +28,6 @@ _LARGE = 0.92
 """A step's products against the best product of the chip."""
 _OPTIMIZER_BYTES = 28.0
 """Read and written for one parameter by an AdamW update with fp32 states and master weights."""
-_REDUCED_S = {"gpu": 12e-6, "tpu": 3e-6}
-"""Least time of a sum over chips of one domain while tokens are made."""
 _REPLAYED_S = 4e-6
 """Most time that the host takes for an operation of a language model's pass, which servers replay from a captured graph."""
 _DEPTHWISE_SHARE, _OTHER_SHARE = 0.04, 0.08
@@ -178,7 +176,6 @@ def forward_terms(c: Columns) -> Terms:
     counted = c.expert / (2.0 * np.maximum(c.expert_parameters, 1.0))
     touched = np.minimum(1.0, rows * np.where(c.experts > 0, np.maximum(c.used, 1.0) / np.maximum(c.experts, 1.0), counted))
     read = dense + c.expert_parameters * touched
-    waited = np.where(c.tpu > 0, _REDUCED_S["tpu"], _REDUCED_S["gpu"])
     started = np.where(c.logits > 0, np.minimum(c.host_s, _REPLAYED_S), c.host_s)
     kv_ways = np.minimum(ways, np.maximum(1.0, c.cached / np.maximum(1.0, 2 * c.layers * np.maximum(c.head_width, 1.0))))
     prompts = c.prompt * c.batch / np.maximum(c.output, 1.0)
@@ -200,11 +197,11 @@ def forward_terms(c: Columns) -> Terms:
         ),
         "tensor": np.where(
             c.tensor > 1,
-            2 * c.layers * (waited + rows / c.data * c.width * 2 * 2 * (c.tensor - 1) / c.tensor / c.link),
+            2 * c.layers * (c.hop_s + rows / c.data * c.width * 2 * 2 * (c.tensor - 1) / c.tensor / c.link),
             0.0,
         ),
         "launch": c.serial * 2 * c.launch_s
-        + c.kernels * np.where(c.logits > 0, np.minimum(c.host_s, _REPLAYED_S), c.host_s) * 0.6,
+        + c.kernels * started * 0.6,
         "prompt": prompt,
     }
 
