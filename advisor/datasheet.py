@@ -83,15 +83,39 @@ class Datasheets:
             return found
         workload = self._workload
         evidence = (_EVIDENCE[found.tier].format(key=chip.key, source=chip.source, date=chip.source_date), words_of(found))
-        step = log_normal(found.seconds, found.sigma, found.tier, *evidence)
+        waits_s = max(0.0, input_seconds(workload, pool.hosts) - found.seconds)
+        step = log_normal(found.seconds + waits_s, found.sigma, found.tier, *evidence)
         uncompiled = runtime.id in UNCOMPILED_RUNTIMES
         compile_s = exact(0.0, "datasheet", "nothing is compiled") if uncompiled else None
         missing = () if uncompiled else (f"compile time of {runtime.id} on {chip.key}: not measured",)
         return Estimate(
             Candidate(runtime.id, (pool,), found.plan), step, throughput_of(workload, step), memory_of(found.memory), compile_s,
             cost_of(workload, pool, step), energy_of(workload, chip, pool.count, step), found.memory, chip.memory_bytes,
-            _shares(found, chip.key), found.lower_s, found.upper_s, found.fits, missing,
+            _shares(found, chip.key, waits_s), found.lower_s, found.upper_s, found.fits, missing,
         )
+
+
+DECODED_BYTES_PER_S = 13e6
+"""Bytes a second that one processor of a host decodes of compressed pictures, and roughly of anything that is parsed.
+
+Source: rule R090 and the public threads behind it (13 to 18 MB/s a processor).
+"""
+
+
+def input_seconds(workload: Workload, hosts: int) -> float:
+    """Return seconds that the input of one step takes: to be read from its source, and to be decoded by the hosts.
+
+    Args:
+        workload: the job; 0 where it does not say how large a sample is.
+        hosts: of the pool; processors are those of one host.
+    """
+    data = workload.data
+    if not data.bytes_per_sample:
+        return 0.0
+    step_bytes = workload.batch * data.bytes_per_sample
+    read_s = step_bytes / data.source_bytes_per_s if data.source_bytes_per_s else 0.0
+    decoded_s = step_bytes / (data.host_vcpus * hosts * DECODED_BYTES_PER_S) if data.host_vcpus and data.decode else 0.0
+    return max(read_s, decoded_s)
 
 
 def words_of(found: Found) -> str:
@@ -133,11 +157,11 @@ def _parts_of(workload: Workload) -> tuple[_Part, ...]:
     )
 
 
-def _shares(found: Found, key: str) -> tuple[Share, ...]:
-    """Return the slices of the step by term; their mid values add up to it."""
+def _shares(found: Found, key: str, waits_s: float) -> tuple[Share, ...]:
+    """Return the slices of the step by term, waiting for input among them; their mid values add up to it."""
     spread = exp(Z_80 * found.sigma)
     evidence = (f"cost model on {key}",)
     return tuple(
         Share(term, ALL_BLOCKS, Quantity(seconds / spread, seconds, seconds * spread, found.tier, evidence))
-        for term, seconds in found.terms
+        for term, seconds in (*found.terms, *((("input", waits_s),) if waits_s > 0 else ()))
     )

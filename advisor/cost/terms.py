@@ -200,8 +200,7 @@ def forward_terms(c: Columns) -> Terms:
             2 * c.layers * (c.hop_s + rows / c.data * c.width * 2 * 2 * (c.tensor - 1) / c.tensor / c.link),
             0.0,
         ),
-        "launch": c.serial * 2 * c.launch_s
-        + c.kernels * started * 0.6,
+        "launch": c.serial * 2 * c.launch_s + c.kernels * started * 0.6,
         "prompt": prompt,
     }
 
