@@ -26,12 +26,25 @@ class Screening:
     Args:
         verdicts: everything that a rule said, exclusions included.
         exclusion: the first rule that keeps the pair out, or None.
-        penalty: product of the factors, 1 when none.
+        factors: (size of the smallest pool that it holds for, factor) of everything that lowers the rank.
     """
 
     verdicts: tuple[Verdict, ...]
     exclusion: Exclusion | None
-    penalty: float
+    factors: tuple[tuple[int, float], ...]
+
+    @property
+    def penalty(self) -> float:
+        """Product of the factors that hold for pools of every size, 1 when none."""
+        return self.penalty_of(1)
+
+    def penalty_of(self, chips: int) -> float:
+        """Return the product of the factors that hold for a pool, 1 when none.
+
+        Args:
+            chips: of the pool.
+        """
+        return prod(factor for least, factor in self.factors if least <= chips)
 
 
 def screen(
@@ -55,7 +68,7 @@ def screen(
     verdicts = tuple(_verdict(found, rule, code.today, runtime.id, name) for rule, found in said)
     out = next((v for v in verdicts if v.effect == "exclude"), None)
     exclusion = None if out is None else Exclusion(runtime.id, name, out.rule, out.flag, out.reason, out.source)
-    return Screening(verdicts, exclusion, prod(v.factor for v in verdicts))
+    return Screening(verdicts, exclusion, tuple((found.least_chips, found.factor) for _, found in said if found.factor < 1))
 
 
 def _said_of_chip(case: Case, name: str, counts: tuple[int, ...] | None) -> tuple[Said, ...]:

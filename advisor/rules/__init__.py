@@ -56,17 +56,21 @@ class Finding:
         effect: `exclude`, `penalise`, `warn` or `suggest`.
         reason: one sentence that a person can act on.
         factor: of the ranking score, in (0, 1]; below 1 only when the effect is `penalise`.
+        least_chips: size of the smallest pool that the factor holds for; the reason names it where it is above 1.
     """
 
     effect: str
     reason: str
     factor: float = 1.0
+    least_chips: int = 1
 
     def __post_init__(self) -> None:
         if self.effect not in EFFECTS or not self.reason:
             raise ValueError(f"got effect {self.effect!r}; expected one of {', '.join(EFFECTS)} with a reason")
         if not 0 < self.factor <= 1 or (self.factor < 1) != (self.effect == "penalise"):
             raise ValueError(f"got factor {self.factor} with effect {self.effect!r}; expected below 1 with penalise, else 1")
+        if self.least_chips < 1 or (self.least_chips > 1 and self.effect != "penalise"):
+            raise ValueError(f"got {self.least_chips} chips at least with effect {self.effect!r}; expected 1, or penalise")
 
 
 Subject = TypeVar("Subject")

@@ -256,7 +256,8 @@ def consumer_cards_have_no_peers(case: Case) -> Finding | None:
 
 
 @rule("R180", facts(
-    "interconnect", "warn", "half as fast on two cards", "Lightning-AI/litgpt issue 1580", PRACTICE, kinds=("gpu",),
+    "interconnect", "penalise warn", "rank x 0.5 from 2 chips on where PCIe joins them; half as fast on two cards",
+    "Lightning-AI/litgpt issue 1580", PRACTICE, kinds=("gpu",),
 ))
 def small_models_answer_from_one_card(case: Case) -> Finding | None:
     """A small model answers faster from one GPU than tensor parallel from several."""
@@ -265,10 +266,10 @@ def small_models_answer_from_one_card(case: Case) -> Finding | None:
         return None
     if case.code.weight_bytes > 0.6 * chip.memory_bytes:
         return None
-    return Finding(
-        "warn",
-        f"the model fits one {chip.name}: tensor parallel over {case.most} exchanges twice in each layer, and was half as fast",
-    )
+    reason = f"the model fits one {chip.name}: tensor parallel over {case.most} exchanges twice in each layer"
+    if "pcie" in (chip.link_name or "").lower():
+        return Finding("penalise", f"{reason}, and two cards on PCIe were half as fast as one", 0.5, 2)
+    return Finding("warn", f"{reason}: little is gained while one request is answered")
 
 
 @rule("R181", facts("runtime_not_used", "warn", "falls back to the CPU with a warning",

@@ -72,7 +72,8 @@ def generate_is_not_made_for_xla(case: Case) -> Finding | None:
 
 
 @rule("R156", facts(
-    "overhead", "warn", "8 ranks failed where 4 worked", "vllm-project/vllm issue 2856", PACKAGES, kinds=("gpu",),
+    "overhead", "penalise", "rank x 0.5 from 5 chips on; 8 ranks failed where 4 worked", "vllm-project/vllm issue 2856", PACKAGES,
+    kinds=("gpu",),
 ))
 def ranks_cost_memory_each(case: Case) -> Finding | None:
     """Each rank of a server keeps captured graphs and buffers of its own, which small cards feel."""
@@ -83,9 +84,11 @@ def ranks_cost_memory_each(case: Case) -> Finding | None:
     if share < 0.1:
         return None
     return Finding(
-        "warn",
-        f"{case.most} ranks each keep captured graphs and buffers on cards of {chip.memory_bytes / 1e9:.0f} GB: try 4 ranks, or "
-        "no graph capture",
+        "penalise",
+        f"{case.most} ranks each keep captured graphs and buffers on cards of {chip.memory_bytes / 1e9:.0f} GB: more than 4 may "
+        "fail while graphs are captured; try 4, or no capture",
+        0.5,
+        5,
     )
 
 

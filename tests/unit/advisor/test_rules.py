@@ -186,6 +186,12 @@ def test_a_finding_with_a_wrong_effect_or_factor_is_refused(effect: str, factor:
         Finding(effect, "because", factor)
 
 
+@pytest.mark.parametrize(("effect", "factor", "least"), [("penalise", 0.5, 0), ("warn", 1.0, 2)])
+def test_a_size_of_pool_goes_with_a_factor(effect: str, factor: float, least: int) -> None:
+    with pytest.raises(ValueError, match="chips at least"):
+        Finding(effect, "because", factor, least)
+
+
 def test_an_excluded_pair_is_listed_with_rule_flag_reason_and_source() -> None:
     workload = replace(tower(), existing=existing(libraries=("deepspeed",)))
     answer = advise(question(workload, pools=(pool("tpu-v6e"), pool("h100-sxm"))))

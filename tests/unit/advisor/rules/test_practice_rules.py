@@ -325,3 +325,12 @@ def test_recurrent_layers_with_rows_for_the_whole_matrix_unit_are_only_warned_of
     verdict = said("R149", case("jax", "tpu-v3", {**LSTM, "batch": 512}))
     assert verdict is not None
     assert verdict.effect == "warn"
+
+
+def test_a_small_model_is_held_back_on_several_cards_that_pcie_joins_and_only_warned_of_on_others() -> None:
+    asked = {**WRITES, "batch": 1}
+    small = case("jax", "l4", {**asked, "model": {"params": 3e9}}, **on("l4", 2))
+    apart, joined = said("R180", small), said("R180", FIRES["R180"])
+    assert apart is not None
+    assert joined is not None
+    assert (apart.effect, apart.factor, apart.least_chips, joined.effect) == ("penalise", 0.5, 2, "warn")

@@ -38,3 +38,17 @@ def test_what_is_asked_once_for_a_chip_is_the_same_for_every_runtime() -> None:
         for screened in [screen(about.workload, about, Runtime(name, name, "jit"), "gpu", chip, "l40s")]
     }
     assert told == {("R081",)}
+
+
+def test_a_factor_that_begins_at_a_size_of_pool_spares_smaller_ones() -> None:
+    served = {
+        "model": {"params": 7e10}, "task": "serve", "batch": 8, "prompt": 1024, "output": 128, "dtype": "int4",
+        "existing": {"framework": "torch", "libraries": ["vllm"]},
+        "pools": [{"accelerator": "a10g", "count": 4}, {"accelerator": "a10g", "count": 8}],
+    }
+    about = code(served)
+    chip = catalog.accelerator("a10g")
+    screened = screen(about.workload, about, Runtime("torch-compile", "torch", "compile"), "gpu", chip, "a10g")
+    assert (5, 0.5) in screened.factors
+    assert screened.penalty_of(8) == 0.5 * screened.penalty_of(4)
+    assert screened.penalty == screened.penalty_of(1) == screened.penalty_of(4)
