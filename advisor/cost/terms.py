@@ -28,6 +28,8 @@ _LARGE = 0.92
 """A step's products against the best product of the chip."""
 _OPTIMIZER_BYTES = 28.0
 """Read and written for one parameter by an AdamW update with fp32 states and master weights."""
+_BUS_HOP_S = 20e-6
+"""A small sum that takes longer than this goes over the host."""
 _REPLAYED_S = 4e-6
 """Most time that the host takes for an operation of a language model's pass, which servers replay from a captured graph."""
 _DEPTHWISE_SHARE, _OTHER_SHARE = 0.04, 0.08
@@ -97,7 +99,7 @@ def _held(c: Columns) -> tuple[Numbers, Numbers]:
 
 def _exchange(c: Columns, each: Numbers, held: Numbers) -> Terms:
     """Return seconds of communication: inside layers, over experts, of gradients and weights, between islands."""
-    w = 2.0
+    w = c.element_bytes
     inside = np.where(c.tensor * c.context_ways <= c.domain, c.link, c.network)
     steps = 4.0 + 2.0 * (c.recompute > 0.9)
     tensor = (
@@ -197,12 +199,17 @@ def forward_terms(c: Columns) -> Terms:
         ),
         "tensor": np.where(
             c.tensor > 1,
-            2 * c.layers * (c.hop_s + rows / c.data * c.width * 2 * 2 * (c.tensor - 1) / c.tensor / c.link),
+            2 * c.layers * (_summed_s(c) + rows / c.data * c.width * 2 * 2 * (c.tensor - 1) / c.tensor / c.link),
             0.0,
         ),
         "launch": c.serial * 2 * c.launch_s + c.kernels * started * 0.6,
         "prompt": prompt,
     }
+
+
+def _summed_s(c: Columns) -> Numbers:
+    """Return seconds of a small sum over the chips of a tensor-parallel group: a ring over the host's bus grows with it."""
+    return c.hop_s * np.where(c.hop_s > _BUS_HOP_S, 1.0 + 0.25 * np.maximum(c.tensor - 2, 0.0), 1.0)
 
 
 def _convolving(c: Columns) -> Numbers:
