@@ -107,7 +107,7 @@ def read_runs(text: str) -> tuple[PublishedRun, ...]:
     try:
         return tuple(_run(rows) for rows in _grouped(reader))
     except csv.Error as error:
-        raise BadInput(f"line {reader.line_num}, which is no CSV ({error})", "a CSV table", "mend the line") from error
+        raise BadInput(f"line {reader.line_num + 1}, which is no CSV ({error})", "a CSV table", "mend the line") from error
 
 
 def _grouped(reader: "csv.DictReader[str]") -> list[list[Mapping[str, str]]]:
