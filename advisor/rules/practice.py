@@ -256,7 +256,8 @@ def consumer_cards_have_no_peers(case: Case) -> Finding | None:
 
 
 @rule("R180", facts(
-    "interconnect", "penalise warn", "rank x 0.5 from 2 chips on where PCIe joins them; half as fast on two cards",
+    "interconnect", "penalise warn",
+    "rank x 0.8 from 2 chips on where PCIe joins them: the exchanges are counted, not that the host starts each; half as fast",
     "Lightning-AI/litgpt issue 1580", PRACTICE, kinds=("gpu",),
 ))
 def small_models_answer_from_one_card(case: Case) -> Finding | None:
@@ -268,7 +269,7 @@ def small_models_answer_from_one_card(case: Case) -> Finding | None:
         return None
     reason = f"the model fits one {chip.name}: tensor parallel over {case.most} exchanges twice in each layer"
     if "pcie" in (chip.link_name or "").lower():
-        return Finding("penalise", f"{reason}, and two cards on PCIe were half as fast as one", 0.5, 2)
+        return Finding("penalise", f"{reason}, and two cards on PCIe were half as fast as one", 0.8, 2)
     return Finding("warn", f"{reason}: little is gained while one request is answered")
 
 

@@ -333,4 +333,4 @@ def test_a_small_model_is_held_back_on_several_cards_that_pcie_joins_and_only_wa
     apart, joined = said("R180", small), said("R180", FIRES["R180"])
     assert apart is not None
     assert joined is not None
-    assert (apart.effect, apart.factor, apart.least_chips, joined.effect) == ("penalise", 0.5, 2, "warn")
+    assert (apart.effect, apart.factor, apart.least_chips, joined.effect) == ("penalise", 0.8, 2, "warn")
