@@ -69,7 +69,7 @@ def refusals(found: Accuracy) -> None:
 
 
 def _scores(scores: Sequence[Score], title: str) -> None:
-    small_table({
+    columns = {
         title: [score.name for score in scores],
         "Runs": [f"{score.rows:,}" for score in scores],
         "Median off": [_percent(score.median_ape) for score in scores],
@@ -79,8 +79,9 @@ def _scores(scores: Sequence[Score], title: str) -> None:
         "Pairs": [_percent(score.pair_order) for score in scores],
         "Faster": [_percent(score.faster_chip) for score in scores],
         "Cheaper": [_percent(score.cheaper_chip) for score in scores],
-    })  # fmt: skip
+    }
+    small_table({name: cells for name, cells in columns.items() if set(cells) != {write.MISSING}})
 
 
 def _percent(value: float | None) -> str:
-    return write.MISSING if value is None else f"{100 * value:.1f} %"
+    return write.MISSING if value is None else f"{100 * value:.1f}\u00a0%"
