@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +63,7 @@ def fitted(group: str) -> FittedGroup:
         with np.load(ARRAY_FILE, allow_pickle=False) as arrays:
             covariance = np.asarray(arrays[group], dtype=np.float64)
         one = told["groups"][group]
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
         raise BadInput(f"no coefficients of {group} ({type(error).__name__})", "catalog/data/coefficients.json and .npz",
                        "write them with: python -m bench.fit") from error  # fmt: skip
     rows = one["coefficients"]

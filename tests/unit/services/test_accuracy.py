@@ -1,0 +1,174 @@
+"""Published runs are predicted without anything of their own source, and files of other people are answered or refused."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from advisor.cost import columns_of, known_predictor, labels_of
+from advisor.cost.silicon import silicon_of
+from catalog import accelerator
+from catalog.measurements import measurements_text
+from core.errors import BadInput
+from intake.published import read_runs
+from services import accuracy as service
+from services.accuracy import Accuracy, Judged, accuracy, observations_of
+from tests.unit.intake.published.tables import SERVING, TRAINING, table
+
+KNOWN_ID = "dgxcj-pax-gpt3-175b-fp8-n2048"
+
+
+@cache
+def of_the_catalog() -> Accuracy:
+    return accuracy(None)
+
+
+def of(path: Path, text: str) -> Accuracy:
+    (path / "rows.csv").write_text(text, encoding="utf-8")
+    return accuracy(path / "rows.csv")
+
+
+def lines_of(identity: str) -> str:
+    head, _, rest = measurements_text().partition("\n")
+    return "\n".join((head, *(line for line in rest.splitlines() if line.startswith(f"{identity},")))) + "\n"
+
+
+def judged(found: Accuracy, identity: str) -> Judged:
+    return next(one for one in found.judged if one.id == identity)
+
+
+def known_prediction(text: str) -> tuple[float, float]:
+    """Return the rate and the sigma that the shipped coefficients, which hold every source, say for the only run of a table."""
+    (run,) = read_runs(text)
+    assert run.setup is not None
+    assert run.seconds is not None
+    assert run.metric is not None
+    silicon = silicon_of(accelerator(run.setup.accelerator), run.setup.dtype, run.group == "inference")
+    assert not isinstance(silicon, str)
+    labels = labels_of(run.setup, silicon, run.grade)
+    told = known_predictor(run.group == "training").predict(columns_of([(run.setup, silicon)]), labels)
+    return run.metric.value * run.seconds / float(told.seconds[0]), float(told.sigma[0])
+
+
+@pytest.mark.parametrize("row", [TRAINING, SERVING], ids=["training", "serving"])
+def test_a_run_of_a_new_source_is_predicted_with_all_coefficients(tmp_path: Path, row: dict[str, str]) -> None:
+    (run,) = of(tmp_path, table(row)).judged
+    predicted, sigma = known_prediction(table(row))
+    assert run.predicted == pytest.approx(predicted)
+    assert run.sigma == pytest.approx(sigma)
+    assert run.error == pytest.approx(np.log(run.predicted / run.measured))
+
+
+def test_a_run_of_a_known_source_is_predicted_without_it(tmp_path: Path) -> None:
+    text = lines_of(KNOWN_ID)
+    (run,) = read_runs(text)
+    assert run.metric is not None
+    planted = of(tmp_path, text.replace(KNOWN_ID, "planted"))
+    left_out, with_it = judged(of_the_catalog(), KNOWN_ID).predicted, known_prediction(text)[0]
+    assert planted.judged[0].predicted == pytest.approx(left_out, rel=0.03)
+    assert abs(planted.judged[0].predicted / left_out - 1) < abs(with_it / left_out - 1)
+
+
+def test_what_a_known_source_is_said_to_have_measured_does_not_move_its_prediction(tmp_path: Path) -> None:
+    text = lines_of(KNOWN_ID)
+    (run,) = read_runs(text)
+    assert run.metric is not None
+    once, thrice = (
+        of(
+            tmp_path, table(_row(text) | {"id": "planted", "metric": run.metric.name, "value": str(run.metric.value * factor)})
+        ).judged[0]
+        for factor in (1, 3)
+    )
+    assert thrice.predicted == pytest.approx(once.predicted)
+    assert thrice.measured == pytest.approx(3 * once.measured)
+
+
+def _row(text: str) -> dict[str, str]:
+    head, line = text.splitlines()[:2]
+    assert '"' not in line
+    return dict(zip(head.split(","), line.split(","), strict=True))
+
+
+def test_rows_of_the_catalog_are_told_as_they_are_without_a_file(tmp_path: Path) -> None:
+    found = of(tmp_path, lines_of(KNOWN_ID))
+    assert found.judged == (judged(of_the_catalog(), KNOWN_ID),)
+
+
+def test_every_run_is_predicted_or_refused_and_counted() -> None:
+    found = of_the_catalog()
+    assert len(found.judged) + len(found.refused) == len(read_runs(measurements_text()))
+    assert sum(score.rows for score in found.scores) == len(found.judged) == sum(score.rows for score in found.by_source)
+    assert sum(score.refused for score in found.scores) == len(found.refused)
+    assert [score.name for score in found.scores] == ["training", "inference", "other"]
+    assert all(one.reason.strip() for one in found.refused)
+
+
+def test_the_worst_runs_come_first() -> None:
+    worst = [one.absolute_error for one in of_the_catalog().worst]
+    assert worst == sorted((one.absolute_error for one in of_the_catalog().judged), reverse=True)[:10]
+
+
+def test_bands_of_the_catalogs_runs_hold_three_to_nine_of_ten() -> None:
+    training, inference, _ = of_the_catalog().scores
+    assert 0.75 <= (training.coverage_80 or 0) <= 0.90
+    assert 0.75 <= (inference.coverage_80 or 0) <= 0.90
+
+
+def test_times_to_a_target_are_not_learned_from() -> None:
+    learned = {one.setup.sketch.name for one in observations_of("training")}
+    assert learned
+    assert len(observations_of("training")) < sum(one.group == "training" for one in of_the_catalog().judged)
+
+
+def test_runs_keep_the_order_of_their_file(tmp_path: Path) -> None:
+    rows = [TRAINING | {"id": f"run {place}", "task": ("train_pretrain", "infer_prefill")[place % 2]} for place in range(6)]
+    assert [one.id for one in of(tmp_path, table(*rows)).judged] == [f"run {place}" for place in range(6)]
+
+
+def test_one_run_is_predicted_alike_among_many(tmp_path: Path) -> None:
+    many = of(tmp_path, table(*(TRAINING | {"id": str(place), "global_batch": str(8 * place)} for place in range(1, 40))))
+    alone = of(tmp_path, table(TRAINING | {"id": "8"}))
+    assert judged(many, "8").predicted == pytest.approx(alone.judged[0].predicted)
+    assert judged(many, "8").sigma == pytest.approx(alone.judged[0].sigma)
+
+
+@pytest.mark.parametrize(("changes", "reason"), [
+    ({"precision": "fp8", "accelerator": "A100"}, "no fp8 units"), ({"accelerator": "abacus"}, "'abacus'"),
+    ({"value": "nan"}, "'nan'"),
+    ({"task": "benchmark"}, "'benchmark'"), ({"n_devices": ""}, "n_devices"), ({"precision": "posit8"}, "no posit8 units"),
+])  # fmt: skip
+def test_a_run_that_cannot_be_predicted_is_refused_with_why(tmp_path: Path, changes: dict[str, str], reason: str) -> None:
+    found = of(tmp_path, table(TRAINING | changes))
+    assert found.judged == ()
+    assert reason in found.refused[0].reason
+
+
+@pytest.mark.parametrize(
+    "name", ["TPU v5p", "tpu-v6e", "H100 SXM", "A100 80GB", "mi300x", "Gaudi 3", "B200", "L40S", "trn2", "V100-32GB"]
+)
+@pytest.mark.parametrize("framework", ["pytorch/fsdp", "jax/levanter", "torch_xla", "keras", "something new"])
+def test_new_models_on_any_chip_and_framework_are_answered(name: str, framework: str, tmp_path: Path) -> None:
+    (run,) = of(tmp_path, table(TRAINING | {"accelerator": name, "framework": framework})).judged
+    assert run.predicted > 0
+    assert 0.05 < run.sigma < 2.0
+
+
+@pytest.mark.parametrize(("make", "said"), [
+    (lambda path: path / "absent.csv", "No such file"), (lambda path: path, "Is a directory"),
+    (lambda path: _written(path / "latin.csv", b"\xff\xfe\x00"), "not UTF-8 text"),
+])  # fmt: skip
+def test_a_file_that_cannot_be_read_is_refused_in_one_line(tmp_path: Path, make, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        accuracy(make(tmp_path))
+
+
+def _written(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MOST_BYTES", 100)
+    with pytest.raises(BadInput, match="at most 100"):
+        of(tmp_path, table(TRAINING))
