@@ -60,7 +60,7 @@ def fitted(group: str) -> FittedGroup:
     """
     try:
         told = cast("dict[str, Any]", json.loads(JSON_FILE.read_text(encoding="utf-8")))
-        with np.load(ARRAY_FILE, allow_pickle=False) as arrays:
+        with ARRAY_FILE.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             covariance = np.asarray(arrays[group], dtype=np.float64)
         one = told["groups"][group]
     except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
