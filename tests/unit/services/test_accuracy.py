@@ -74,12 +74,9 @@ def test_what_a_known_source_is_said_to_have_measured_does_not_move_its_predicti
     text = lines_of(KNOWN_ID)
     (run,) = read_runs(text)
     assert run.metric is not None
-    once, thrice = (
-        of(
-            tmp_path, table(_row(text) | {"id": "planted", "metric": run.metric.name, "value": str(run.metric.value * factor)})
-        ).judged[0]
-        for factor in (1, 3)
-    )
+    planted = _row(text) | {"metric": run.metric.name}
+    rows = [planted | {"id": f"times {factor}", "value": str(run.metric.value * factor)} for factor in (1, 3)]
+    once, thrice = of(tmp_path, table(*rows)).judged
     assert thrice.predicted == pytest.approx(once.predicted)
     assert thrice.measured == pytest.approx(3 * once.measured)
 

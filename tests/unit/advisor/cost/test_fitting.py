@@ -87,7 +87,7 @@ def test_a_gross_error_moves_the_fit_less_than_a_small_one_of_many() -> None:
 def test_bands_of_left_out_runs_hold_four_of_five() -> None:
     inside = []
     for seed in range(3):
-        rows = published(25, 5, 10 + seed, truth=TRUTH)
+        rows = published(25, 4, 10 + seed, truth=TRUTH)
         left = leave_out(rows, {**SCALES, "widening": learn(rows, SCALES).widening})
         inside.extend(np.abs(left.errors) <= Z_80 * left.sigmas)
     assert np.mean(inside) == pytest.approx(0.80, abs=0.05)
