@@ -123,7 +123,9 @@ def _row(row: Mapping[str, str], hosts: Mapping[tuple[str, str], Mapping[str, st
 def _usd(row: Mapping[str, str], host: Mapping[str, str] | None, column: str) -> float | None:
     """Return the price of a whole machine for an hour; None where a part of it has none; a zero is none."""
     parts = [row.get(column, "")] if host is None else [row.get(column, ""), host.get(column, "")]
-    unknown = {"", "0", "0.0"} | ({_PLACEHOLDER} if row["AcceleratorName"].lower().startswith("tpu") else set())
+    unknown = {"", "0", "0.0"}
+    if row["AcceleratorName"].lower().startswith("tpu"):
+        unknown.add(_PLACEHOLDER)
     if unknown.intersection(parts):
         return None
     return sum(positive(part, column, HIGHEST_USD * 1e3) for part in parts)

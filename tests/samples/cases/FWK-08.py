@@ -6,7 +6,7 @@ model = tf.keras.applications.VGG19(include_top=False)
 image = tf.Variable(tf.random.uniform((1, 256, 256, 3)))
 optimizer = tf.keras.optimizers.Adam(0.02)
 
-for step in range(1000):
+for _ in range(1000):
     with tf.GradientTape() as tape:
         features = model(image)
         loss = tf.reduce_mean(features**2)
