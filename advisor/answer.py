@@ -183,8 +183,9 @@ def _keep(question: Question, estimate: Estimate, screening: Screening, draft: _
         draft.put_out(Exclusion(estimate.candidate.runtime, pool.accelerator, MEMORY, "per_chip_memory", reason, source))
         return None
     missed = misses_target(estimate, question.workload)
-    kept = estimate if not missed and screening.penalty == 1 else replace(
-        estimate, penalty=screening.penalty, missing=(*estimate.missing, *(f"misses the {phrase}" for phrase in missed)),
+    penalty = screening.penalty_of(pool.count)
+    kept = estimate if not missed and penalty == 1 else replace(
+        estimate, penalty=penalty, missing=(*estimate.missing, *(f"misses the {phrase}" for phrase in missed)),
     )
     draft.estimates.append(kept)
     return kept
