@@ -105,10 +105,10 @@ class Columns:
 
 COUNTING_SAMPLES = ("vision", "recommender", "graph", "other", "recurrent")
 """Classes whose position is a whole sample."""
-EAGER_STACKS = ("torch", "torch/llm-foundry", "tensorflow", "torch-eager", "keras-torch", "dgl")
+EAGER_STACKS = ("torch", "torch/keras", "torch/llm-foundry", "tensorflow", "dgl")
 _HOST_S = {
-    "torch": 40e-6, "torch-eager": 40e-6, "keras-torch": 50e-6, "paddlepaddle": 45e-6, "tensorflow": 30e-6,
-    "tensorflow+xla": 30e-6, "mxnet": 15e-6, "dgl": 40e-6, "torch/gpt-fast": 3e-6, "torch-compile": 6e-6,
+    "torch": 40e-6, "torch/keras": 50e-6, "paddlepaddle": 45e-6, "tensorflow": 30e-6, "tensorflow+xla": 30e-6,
+    "tensorflow+keras": 30e-6, "mxnet": 15e-6, "dgl": 40e-6, "torch/gpt-fast": 3e-6, "torch-compile": 6e-6,
 }  # fmt: skip
 """Seconds a framework's host side takes for one operation of inference at batch 1 (prior of this model, from the framework's
 kind: interpreted operation by operation, a session that is fed each step, a compiled or captured graph)."""

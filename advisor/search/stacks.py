@@ -1,8 +1,8 @@
 """Which published stack stands for a runtime: the library whose measurements say most of what the runtime reaches when tuned.
 
 Published figures are almost all the vendors' own and well tuned. A runtime that nobody has published for a class of model takes
-the figures of a stack that starts operations in the same way, a little slower and with a wider band: nothing says that it is
-faster than the best that was measured, and something usually keeps it from being as fast.
+the figures of a stack that starts operations in the same way (of that class, else of language models), a little slower and with
+a wider band: nothing says that it is faster than the best that was measured, and something usually keeps it from being as fast.
 """
 
 from collections.abc import Mapping
@@ -60,5 +60,5 @@ def stack_for(runtime: str, model_class: str, regime: str, seen: Mapping[str, fr
         if label is not None and f"{label}|{model_class}" in pairs:
             return Stack(own, label, borrowed=False)
     lenders = _OTHER_LENDERS if runtime in _ONE_BY_ONE else _COMPILED_LENDERS
-    lender = next((label for label in lenders if f"{label}|{model_class}" in pairs), own)
+    lender = next((label for label in lenders if f"{label}|{model_class}" in pairs), lenders[0])
     return Stack(own, lender, borrowed=True)
