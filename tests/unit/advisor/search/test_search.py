@@ -234,7 +234,7 @@ def test_parameters_that_fit_only_when_they_are_divided_are_divided() -> None:
 @pytest.mark.parametrize(("runtime", "model", "regime", "label", "borrowed"), [
     ("jax", "decoder", "training", "jax/maxtext", False), ("torch-compile", "decoder", "training", "torch/nemo", False),
     ("jax", "decoder", "forward", "jax", False), ("mxnet", "vision", "training", "mxnet", False),
-    ("tf-xla", "mixture", "training", "jax/maxtext", True), ("torch-tpu", "other", "training", "torch/tpu", True),
+    ("tf-xla", "mixture", "training", "jax/maxtext", True), ("torch-tpu", "other", "training", "jax/maxtext", True),
 ])  # fmt: skip
 def test_a_runtime_takes_the_figures_of_its_own_stack_or_borrows_them(
     runtime: str, model: str, regime: str, label: str, borrowed: bool
