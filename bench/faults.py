@@ -31,7 +31,7 @@ from probes.watch import Reading, Watch, throttle_doubt
 
 FRAMEWORKS = ("plain", "jax", "torch", "tensorflow")
 REPOSITORY = Path(__file__).resolve().parent.parent
-LIMIT_S = 300
+LIMIT_S = 900.0
 MEANT_FOR = {
     "honest": (),
     "constant folding": ("captured", "work", "slope"),
