@@ -221,6 +221,7 @@ def test_a_heart_survives_a_database_that_fails_for_a_moment(here: Context, add_
 
 def test_a_log_that_grows_without_end_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "run.log"
+    monkeypatch.delenv("TANDEM_RUN_ID", raising=False)
     with log.open("ab") as stream:
         monkeypatch.setattr(supervision, "_OUTPUTS", (stream.fileno(),))
         monkeypatch.setattr(supervision, "LOG_LIMIT_BYTES", 1000)
