@@ -55,7 +55,6 @@ def model_bytes(workload: Workload) -> ModelBytes:
     """Return the bytes of a workload for its whole batch on one chip."""
     width, peaks = DTYPE_BYTES[workload.dtype], workload.peaks
     parameters = float(workload.parameter_count)
-    largest = float(max((block.activation_bytes for block in workload.blocks), default=0))
     return ModelBytes(
         trains=workload.trains,
         weights=parameters * width,
@@ -63,7 +62,7 @@ def model_bytes(workload: Workload) -> ModelBytes:
         master=parameters * 4.0 if width < 4 else 0.0,
         activations=float(peaks.training_bytes if peaks else workload.activation_bytes),
         remat_activations=remat_activation_bytes(workload),
-        forward_activations=float(peaks.forward_bytes) if peaks else 2.0 * largest,
+        forward_activations=float(peaks.forward_bytes) if peaks else 2.0 * largest_input_bytes(workload),
         cache=float(peaks.cache_bytes) if peaks else cache_bytes(workload),
         workspace=0.0 if peaks else workspace_bytes(workload),
         largest_layer=max((block.parameter_count for block in workload.blocks), default=0) * width,
@@ -152,6 +151,14 @@ def input_bytes(block: Block, dtype: str) -> float:
                 product *= float(str(number))
             return product * DTYPE_BYTES[dtype]
     return float(block.activation_bytes)
+
+
+def largest_input_bytes(workload: Workload) -> float:
+    """Return bytes of the largest input of a block: what a pass without gradients carries from block to block.
+
+    It is held twice, for the residual and for what is made of it; the largest result inside a block is the workspace's.
+    """
+    return max((min(input_bytes(block, workload.dtype), float(block.activation_bytes)) for block in workload.blocks), default=0.0)
 
 
 def workspace_bytes(workload: Workload) -> float:
