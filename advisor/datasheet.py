@@ -8,8 +8,9 @@ from advisor.beliefs import UNCOMPILED_RUNTIMES
 from advisor.charges import cost_of, energy_of, throughput_of
 from advisor.memory import memory_of
 from advisor.search import Found, Search
+from advisor.words import plan_words
 from advisor.work import work_of
-from core.advice import Candidate, Estimate, Plan, Share
+from core.advice import Candidate, Estimate, Share
 from core.device import Accelerator, Pool
 from core.probe import Runtime
 from core.quantity import Z_80, Quantity, exact, log_normal
@@ -82,7 +83,8 @@ class Datasheets:
         if isinstance(found, str):
             return found
         workload = self._workload
-        evidence = (_EVIDENCE[found.tier].format(key=chip.key, source=chip.source, date=chip.source_date), words_of(found))
+        told = _EVIDENCE[found.tier].format(key=chip.key, source=chip.source, date=chip.source_date)
+        evidence = (told, words_of(found, pool.count))
         waits_s = max(0.0, input_seconds(workload, pool.hosts) - found.seconds)
         step = log_normal(found.seconds + waits_s, found.sigma, found.tier, *evidence)
         uncompiled = runtime.id in UNCOMPILED_RUNTIMES
@@ -118,25 +120,13 @@ def input_seconds(workload: Workload, hosts: int) -> float:
     return max(read_s, decoded_s)
 
 
-def words_of(found: Found) -> str:
+def words_of(found: Found, chips: int) -> str:
     """Return in one phrase why this plan: how many there were, how many fit, what the next best would take."""
     counted = f"best of {found.considered} plans, {found.fitting} of which fit"
     if not found.others:
         return counted
     plan, seconds = found.others[0]
-    return f"{counted}; next: {plan_words(plan)}, {seconds / found.seconds - 1:+.0%}"
-
-
-def plan_words(plan: Plan) -> str:
-    """Return a plan in words: `fsdp 64, tensor 2`."""
-    degrees = (
-        ("data", plan.data), ("fsdp", plan.fsdp), ("tensor", plan.tensor), ("pipeline", plan.pipeline), ("expert", plan.expert),
-        ("context", plan.context),
-    )  # fmt: skip
-    said = [f"{name} {degree}" for name, degree in degrees if degree > 1] or ["one replica"]
-    if plan.micro_batch is not None:
-        said.append(f"micro-batch {plan.micro_batch}")
-    return ", ".join((*said, "recomputed") if plan.remat else said)
+    return f"{counted}; next: {plan_words(plan, chips) or 'one replica'}, {seconds / found.seconds - 1:+.0%}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,11 +39,23 @@ def candidate_words(estimate: Estimate, titles: Mapping[str, str]) -> str:
 
 def plan_words(plan: Plan, chips: int) -> str:
     """Return how the work is divided, or nothing when there is nothing to say."""
+    within = [
+        f"{name} over {degree}"
+        for name, degree in (
+            ("tensor parallel", plan.tensor), ("a pipeline", plan.pipeline), ("sequences", plan.context),
+            ("experts", plan.expert),
+        )
+        if degree > 1
+    ]  # fmt: skip
     words: list[str] = []
-    if chips > 1:
-        words.append("fully sharded (FSDP)" if plan.fsdp > 1 else "data parallel")
+    if plan.fsdp > 1:
+        words.append(f"fully sharded (FSDP) over {plan.fsdp}" if within else "fully sharded (FSDP)")
+    elif chips > 1 and (plan.data > 1 or not within):
+        words.append(f"data parallel over {plan.data}" if within else "data parallel")
+    words.extend(within)
     if plan.micro_batch is not None:
-        words.append(f"{plan.micro_batch} sample{'s' if plan.micro_batch > 1 else ''} a chip at a time")
+        whose = "a replica" if plan.tensor * plan.pipeline * plan.context > 1 else "a chip"
+        words.append(f"{plan.micro_batch} sample{'s' if plan.micro_batch > 1 else ''} {whose} at a time")
     if plan.remat:
         words.append("activations computed again")
     return ", ".join(words)
