@@ -89,6 +89,11 @@ class Sketch:
         """Products and convolutions of one position, without attention."""
         return self.linear_flop + self.expert_flop + self.head_flop + self.convolution_flop
 
+    @property
+    def counts_samples(self) -> bool:
+        """Whether a position of this model is a whole sample, and not a token."""
+        return self.kind in ("vision", "recommender", "graph", "other", "recurrent")
+
     def keys(self, length: float, cached: float = 0.0) -> float:
         """Return how many keys a position looks at on average.
 
@@ -155,6 +160,7 @@ class Setup:
         packed: part of the positions that are real; below 1 where padding is removed.
         cache: positions of a cache of fixed size that is read in full for each token; 0 where only what is there is read.
         low_rank: whether only adapters are trained.
+        binned: whether samples are binned by length, so that less padding is computed; how much less is learned.
         assumed: what was filled in, one phrase each.
     """
 
@@ -173,3 +179,4 @@ class Setup:
     cache: float = 0.0
     low_rank: bool = False
     assumed: tuple[str, ...] = ()
+    binned: bool = False

@@ -166,7 +166,7 @@ def _judged(one: _Usable, error: float, sigma: float, predictor: Predictor) -> J
     assert run.metric is not None
     time = run.metric.name in ("step_time_s", "latency_ms", TO_TARGET)
     predicted = run.metric.value * exp(-error if time else error)
-    work = setup.batch * (setup.length if setup.regime == TRAINING and setup.sketch.kind not in _SAMPLES else 1.0)
+    work = setup.batch * (setup.length if setup.regime == TRAINING and not setup.sketch.counts_samples else 1.0)
     price = catalog.cheapest(setup.accelerator, Where())
     return Judged(
         run.id,
@@ -188,9 +188,6 @@ def _judged(one: _Usable, error: float, sigma: float, predictor: Predictor) -> J
         not time,
         setup.assumed,
     )
-
-
-_SAMPLES = ("vision", "recommender", "graph", "other", "recurrent")
 
 
 def _told(judged: tuple[Judged, ...], refused: tuple[Refused, ...]) -> Accuracy:

@@ -27,13 +27,12 @@ class Columns:
         prompt, output: tokens; context: mean length of the cache while tokens are made.
         padding: by how much tiles make products larger; fill_tiles: see `Silicon`.
         trained: part of the parameters that is trained.
-        replicas: chips over which the weights' gradients are summed.
         micro: samples in flight on one replica; parts: micro-batches of one replica in a step.
         attention_reach: share of the 16-bit peak of fused attention.
         narrow: 1 where products run in 8 or 4 bits and the rest does not.
         host_s: seconds of the host for each operation of a forward pass.
         eager: 1 where operations are started one by one.
-        tpu: 1 on a TPU.
+        tpu: 1 on a TPU. binned: 1 where samples are binned by length.
     """
 
     linear: Numbers
@@ -97,14 +96,13 @@ class Columns:
     narrow: Numbers
     eager: Numbers
     tpu: Numbers
+    binned: Numbers
 
     def with_arrays(self, **changed: Numbers) -> "Columns":
         """Return the same runs with some columns replaced: how many plans of one run are put side by side."""
         return replace(self, **changed)
 
 
-COUNTING_SAMPLES = ("vision", "recommender", "graph", "other", "recurrent")
-"""Classes whose position is a whole sample."""
 EAGER_STACKS = ("torch", "torch/keras", "torch/llm-foundry", "tensorflow", "dgl")
 _HOST_S = {
     "torch": 40e-6, "torch/keras": 50e-6, "paddlepaddle": 45e-6, "tensorflow": 30e-6, "tensorflow+xla": 30e-6,
@@ -136,7 +134,7 @@ def columns_of(setups: Sequence[tuple[Setup, Silicon]]) -> Columns:
 def _row(setup: Setup, silicon: Silicon) -> dict[str, float]:
     setup = _one_replica(setup)
     sketch, layout = setup.sketch, setup.layout
-    samples = sketch.kind in COUNTING_SAMPLES
+    samples = sketch.counts_samples
     length = setup.length * setup.packed
     positions = setup.batch * (1.0 if samples else length)
     inside = sketch.length or setup.length
@@ -181,6 +179,7 @@ def _row(setup: Setup, silicon: Silicon) -> dict[str, float]:
         "year": setup.year,
         **_chip(silicon, setup),
         "eager": float(setup.stack in EAGER_STACKS),
+        "binned": float(setup.binned),
     }
 
 

@@ -89,6 +89,7 @@ SLOTS: dict[str, dict[str, float]] = {
     "tensor": {"all": 0.05, "kind": 0.03},
     "context": {"all": 0.05},
     "pipeline": {"all": 0.05},
+    "binned": {"all": 0.6},  # padding that is left out: anything up to some 70 % of the positions
     "year": {"stack": 0.05, "stack|model_class": 0.1, "model_class|generation": 0.05},
 }  # fmt: skip
 """Standard deviation that a coefficient may have before any row is seen, by slot and level.
@@ -120,7 +121,7 @@ def slots_of(c: Columns, shares: Mapping[str, Numbers], bubble: Numbers) -> dict
         "bubble": np.log1p(bubble), "length": np.where(c.length > 1, np.log2(np.maximum(c.length, 1.0) / 4096), 0.0),
         "recompute": c.recompute, "tensor": np.log2(np.maximum(1.0, c.tensor)),
         "context": np.log2(np.maximum(1.0, c.context_ways)), "pipeline": np.log2(np.maximum(1.0, c.pipeline)),
-        "year": c.year - 2025.0,
+        "binned": c.binned, "year": c.year - 2025.0,
     }  # fmt: skip
     return found
 
@@ -138,3 +139,9 @@ def group_of(slot: str, level: str) -> str:
 def names_of(slot: str, labels: Labels) -> tuple[tuple[Name, float], ...]:
     """Return the coefficients that a slot has for some labels, each with its standard deviation."""
     return tuple(((slot, level, labels.at(level)), sd) for level, sd in levels_of(slot).items())
+
+
+def kept_names(slot: str, labels: Labels, scales: Mapping[str, float]) -> list[tuple[Name, float]]:
+    """Return the coefficients of a slot that the scales keep, each with its standard deviation; a scale of 0 drops a group."""
+    found = ((name, sd * scales.get(group_of(slot, name[1]), 1.0)) for name, sd in names_of(slot, labels))
+    return [(name, sd) for name, sd in found if sd > 0]

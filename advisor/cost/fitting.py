@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from advisor.cost.columns import Columns, Indices, Numbers, columns_of
-from advisor.cost.features import Labels, Name, group_of, labels_of, names_of, slots_of
+from advisor.cost.features import Name, kept_names, labels_of, slots_of
 from advisor.cost.silicon import Silicon
 from advisor.cost.terms import bubble_of, combined_forward, combined_training, forward_terms, training_terms
 from core.quantity import Z_80
@@ -131,7 +131,7 @@ def design_of(observations: Sequence[Observation], scales: Mapping[str, float]) 
         for row, value in enumerate(full):
             if abs(value) < 1e-6:
                 continue
-            for name, sd in _kept(slot, labels[row], scales):
+            for name, sd in kept_names(slot, labels[row], scales):
                 if name not in index:
                     index[name] = len(index)
                     prior.append(sd)
@@ -150,12 +150,6 @@ def design_of(observations: Sequence[Observation], scales: Mapping[str, float]) 
         np.array([GRADE_NOISE.get(one.grade, 1.5) for one in observations]),
         base.seconds,
     )
-
-
-def _kept(slot: str, labels: Labels, scales: Mapping[str, float]) -> list[tuple[Name, float]]:
-    """Return the coefficients of a slot that the scales keep; a scale of 0 drops a whole group."""
-    found = ((name, sd * scales.get(group_of(slot, name[1]), 1.0)) for name, sd in names_of(slot, labels))
-    return [(name, sd) for name, sd in found if sd > 0]
 
 
 def learn(observations: Sequence[Observation], scales: Mapping[str, float]) -> Coefficients:

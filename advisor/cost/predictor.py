@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from advisor.cost.columns import Columns, Numbers
-from advisor.cost.features import Labels, Name, group_of, names_of
+from advisor.cost.features import Labels, kept_names
 from advisor.cost.fitting import CLASS_LEVEL, RESIDUAL_LEVELS, Baseline, Coefficients, baseline_of
 
 
@@ -147,29 +147,13 @@ class Predictor:
     def _novel(self, labels: Labels) -> int:
         return sum(labels.at(level) not in self.seen.get(level, ()) for level in NOVEL_LEVELS)
 
-    def shift_by_cause(self, columns: Columns, labels: Labels) -> tuple[tuple[str, float], ...]:
-        """Return (cause, change of ln(time)) of one run, largest first: where its correction comes from."""
-        base = baseline_of(columns, self._training)
-        causes: dict[str, float] = {}
-        for slot, numbers in base.slots.items():
-            value = float(np.broadcast_to(numbers, base.seconds.shape)[0])
-            for name, _ in self._kept(slot, labels):
-                if name in self._index:
-                    label = name[2] or "all runs"
-                    causes[label] = causes.get(label, 0.0) + value * float(self._coefficients.mean[self._index[name]])
-        return tuple(sorted(causes.items(), key=lambda pair: -abs(pair[1])))
-
-    def _kept(self, slot: str, labels: Labels) -> list[tuple[Name, float]]:
-        found = ((name, sd * self._scales.get(group_of(slot, name[1]), 1.0)) for name, sd in names_of(slot, labels))
-        return [(name, sd) for name, sd in found if sd > 0]
-
     def _gather(self, labels: Labels, slots: tuple[str, ...]) -> _Projection:
         key = (labels, slots)
         if key not in self._gathered:
             rows: list[list[int]] = []
             unseen = np.zeros(len(slots))
             for position, slot in enumerate(slots):
-                kept = self._kept(slot, labels)
+                kept = kept_names(slot, labels, self._scales)
                 rows.append([self._index[name] for name, _ in kept if name in self._index])
                 unseen[position] = sum(sd**2 for name, sd in kept if name not in self._index)
             flat = [index for row in rows for index in row]

@@ -15,14 +15,6 @@ import numpy as np
 from advisor.cost.columns import Columns, Numbers
 
 Terms = dict[str, Numbers]
-TRAINING_TERMS = (
-    "product", "expert", "attention", "head", "convolution", "irregular", "vector", "lookup", "narrowing", "update", "tensor",
-    "context", "exchange", "sync", "islands", "launch",
-)  # fmt: skip
-FORWARD_TERMS = (
-    "product", "expert", "attention", "head", "convolution", "irregular", "vector", "lookup", "weights", "cache", "tensor",
-    "launch", "prompt",
-)  # fmt: skip
 _KEPT_WIDE = 0.16
 _LARGE = 0.92
 """A step's products against the best product of the chip."""

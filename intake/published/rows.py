@@ -243,6 +243,7 @@ def _setup(row: Mapping[str, str], chip: Accelerator) -> Setup:
         _fixed_cache(row, amounts.length, regime),
         "lora" in row["task"].lower(),
         (*amounts.assumed, *unsaid),
+        _binned(row, sketch, regime),
     )
     if not 0 < length < MOST_COUNT or not 0 <= output < MOST_COUNT:
         raise BadInput(f"{length:g} positions and {output:g} tokens", "at least one position", "correct seq_len and the notes")
@@ -275,19 +276,25 @@ def _fixed_cache(row: Mapping[str, str], length: float, regime: str) -> float:
 
 
 def _packed(row: Mapping[str, str], sketch: Sketch, regime: str) -> float:
-    """Return the part of the positions that is computed where padding is removed or binned away.
+    """Return the part of the positions that is computed where padding is removed: half of Wikipedia at 512, as in MLPerf.
 
-    MLPerf's BERT removes padding, half of Wikipedia at 512; NVIDIA's BERT loaders bin sequences by length since 21.11.
-
-    Source: mlcommons/training language_model (unpadded sequences); NVIDIA/LDDL, language datasets and data loaders (binning).
+    Source: mlcommons/training language_model (unpadded sequences).
     """
     if sketch.kind != "encoder" or regime != TRAINING:
         return 1.0
-    if "padding removed" in row.get("notes", "") or row["id"].startswith("mlpt"):
-        return 0.5
+    told = f"{row.get('notes', '')} {row.get('source', '')}".lower()
+    return 0.5 if "padding removed" in told or "mlperf" in told or "mlcommons" in told else 1.0
+
+
+def _binned(row: Mapping[str, str], sketch: Sketch, regime: str) -> bool:
+    """Whether sequences are binned by length, as NVIDIA's BERT loaders do from 21.11 on where most of 512 would be padding.
+
+    Source: NVIDIA/LDDL, language datasets and data loaders (binning).
+    """
     release = re.search(r"NGC (\d\d\.\d\d)", row.get("framework_version", ""))
     binned = release is not None and release.group(1) >= "21.11" and row.get("framework", "") in ("pytorch", "paddlepaddle")
-    return 0.62 if binned and "pretrain" in row["task"] and (number(row.get("seq_len")) or 0.0) >= 512 else 1.0
+    long = (number(row.get("seq_len")) or 0.0) >= 512
+    return binned and long and sketch.kind == "encoder" and regime == TRAINING and "pretrain" in row["task"]
 
 
 def stack_of(row: Mapping[str, str], chip: Accelerator) -> str:
@@ -321,7 +328,7 @@ def _best(metrics: tuple[Metric, ...], model: str) -> Metric:
 
 def _seconds(metric: Metric, setup: Setup, chip: Accelerator, row: Mapping[str, str]) -> float:
     value, batch = metric.value, setup.batch
-    positions = batch * (setup.length if setup.sketch.kind not in ("vision", "recommender", "graph") else 1.0)
+    positions = batch * (1.0 if setup.sketch.counts_samples else setup.length)
     generating = setup.regime in (DECODE, SERVING)
     if metric.name == "step_time_s":
         return value
@@ -356,7 +363,7 @@ def counted_flop(setup: Setup, row: Mapping[str, str]) -> float:
     late_maxtext = "maxtext" in row.get("framework", "") and row.get("date", "") >= "2025-07"
     causal = late_maxtext and not re.search(r"full[- ](?:\(non-causal\) )?attention|non-causal", notes)
     length = setup.length
-    positions = setup.batch * (length if sketch.kind not in ("vision", "recommender", "graph") else 1.0)
+    positions = setup.batch * (1.0 if sketch.counts_samples else length)
     keys = (0.5 if causal else 1.0) * (sketch.length or length)
     inside = sketch.length if sketch.kind == "vision" and sketch.length else 1.0
     return 3.0 * positions * (sketch.matrix_flop + sketch.attention_flop * keys * inside)

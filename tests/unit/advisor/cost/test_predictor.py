@@ -99,14 +99,6 @@ def test_runs_are_predicted_alike_alone_and_together() -> None:
         assert alone.sigma[0] == pytest.approx(together.sigma[place], rel=1e-12)
 
 
-def test_the_causes_of_a_correction_add_up_to_it() -> None:
-    predictor = known_predictor(training=True)
-    columns, labels = columns_of([(run(), silicon())]), labels_of(run(), silicon())
-    told = predictor.predict(columns, labels)
-    whole = sum(change for _, change in predictor.shift_by_cause(columns, labels))
-    assert whole == pytest.approx(float(np.log(told.seconds[0] / told.baseline.seconds[0])), abs=0.02)
-
-
 REGIMES = (TRAINING, FORWARD, PREFILL, DECODE, SERVING)
 
 
