@@ -1,0 +1,179 @@
+"""Words for one workload over two or more unlike pools: who has which share, what moves, who waits, and when it is worth it."""
+
+from dataclasses import dataclass
+
+from core.advice import Verdict
+from core.device import Link, Pool
+from core.quantity import Quantity
+
+MODES = ("data", "local", "pipeline", "operators", "stages", "rl", "serving", "portfolio")
+"""Ways of dividing: every step's batch; copies that meet every so many steps; layers in a row; parts of a layer's work by kind;
+stages of a workflow; rollouts and learner; requests; whole workloads."""
+VERDICTS = ("hybrid", "single")
+BAR_KINDS = ("compute", "move", "wait", "update")
+CURVE_KINDS = ("share", "bandwidth")
+BREAK_EVENS = ("bandwidth", "price", "batch")
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One stretch of a timeline.
+
+    Args:
+        lane: who: a pool, or the link between two; one line of the picture each.
+        start_s, stop_s: from the start of the step (or of the job, for stages), `0 <= start_s <= stop_s`.
+        kind: one of `BAR_KINDS`.
+        what: for people: `forward 3`, `gradients to tpu-v6e`, `waits for the slower side`.
+    """
+
+    lane: str
+    start_s: float
+    stop_s: float
+    kind: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one pool does.
+
+    Args:
+        pool, runtime: who; the runtime is empty where a stage decides it.
+        fraction: of the divided thing; those of all pools sum to one. Zero is a pool that is left idle.
+        amount, unit: the same in whole things: samples of a step, layers, stages, requests a second.
+        busy_s, wait_s: of one step (of the job, for stages).
+        memory_bytes: of one chip; None where it is not known.
+        detail: one phrase: how it is done (`3 micro-batches of 16`, `layers 0 to 11`).
+    """
+
+    pool: Pool
+    runtime: str
+    fraction: float
+    amount: float
+    unit: str
+    busy_s: float
+    wait_s: float
+    memory_bytes: float | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What crosses between two pools in one step (in the job, for stages).
+
+    Args:
+        what: `gradients`, `activations`, `weights`, `checkpoint`, ...
+        source, target: lanes.
+        size_bytes: both ways together where it goes both ways.
+        seconds: that it takes on the link.
+        exposed_s: that somebody waits for it.
+    """
+
+    what: str
+    source: str
+    target: str
+    size_bytes: float
+    seconds: float
+    exposed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Seconds of a step against one thing, all else as planned.
+
+    Args:
+        what: one of `CURVE_KINDS`: the first pool's share of the work, or the link's bytes a second.
+        points: (x, seconds), x ascending.
+        now, best, break_even: x of what is given or planned, of the fastest, and where it meets the best single pool; None where
+            there is none.
+        single_s: seconds of the best single pool.
+    """
+
+    what: str
+    points: tuple[tuple[float, float], ...]
+    now: float | None
+    best: float | None
+    break_even: float | None
+    single_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class BreakEven:
+    """Where the split stops (or starts) to be worth it.
+
+    Args:
+        what: one of `BREAK_EVENS`.
+        unit: of `now` and `at`.
+        now: as given; None where nothing is given.
+        at: where the choice turns; None when it turns nowhere.
+        words: for people, one sentence.
+    """
+
+    what: str
+    unit: str
+    now: float | None
+    at: float | None
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """The same work on one pool alone; `missing` says why there is no number.
+
+    Args:
+        seconds: of a step (of the job, for stages).
+        cost_usd: of the job, or of 1,000 steps; None where no price is known.
+        energy_j: of the same.
+        feasible: whether it fits in memory and meets what is asked for.
+    """
+
+    pool: Pool
+    runtime: str
+    seconds: Quantity | None
+    cost_usd: Quantity | None
+    energy_j: Quantity | None
+    feasible: bool
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The answer to "these pools together, or one of them?".
+
+    Args:
+        mode: one of `MODES`; the best of those that were planned.
+        objective: one of `core.workload.OBJECTIVES`: what `saving` is of.
+        verdict: one of `VERDICTS`.
+        saving: 1 - split / best single, of the objective; negative when the split loses; None where one of them is unknown.
+        least_saving: from which on a split is recommended.
+        link: between the pools; None for a mode that needs none.
+        seconds, cost_usd, energy_j: of the split, as `Single` has them.
+        terms: (name, seconds) of a step of the split; they add up to its middle.
+        singles: every pool alone, in the order that was asked.
+        best_single: the best of those that are feasible; None when none is.
+        others: other ways of dividing that were planned, (mode, seconds or None, one phrase).
+        sentence, why: for people.
+    """
+
+    mode: str
+    objective: str
+    verdict: str
+    saving: float | None
+    least_saving: float
+    link: Link | None
+    seconds: Quantity | None
+    cost_usd: Quantity | None
+    energy_j: Quantity | None
+    terms: tuple[tuple[str, float], ...]
+    shares: tuple[Share, ...]
+    moves: tuple[Move, ...]
+    timeline: tuple[Bar, ...]
+    curves: tuple[Curve, ...]
+    break_even: tuple[BreakEven, ...]
+    singles: tuple[Single, ...]
+    best_single: Single | None
+    others: tuple[tuple[str, float | None, str], ...]
+    verdicts: tuple[Verdict, ...]
+    missing: tuple[str, ...]
+    sentence: str
+    why: str
