@@ -177,3 +177,84 @@ class Split:
     missing: tuple[str, ...]
     sentence: str
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class SplitOptions:
+    """How a split was asked for.
+
+    Args:
+        pools: as typed, `KEY=N` or a device id, each perhaps with `@RUNTIME`; two or more.
+        mode: one of `MODES`; empty plans all that the workload allows.
+        link_bytes_per_s, link_latency_s: between the pools, one way; None takes what the catalog knows of their hosts.
+        least_saving: fraction from which on two stacks are worth it.
+        verify: whether the plan is run.
+        budget_s: seconds of running at most.
+    """
+
+    pools: tuple[str, ...]
+    mode: str = ""
+    link_bytes_per_s: float | None = None
+    link_latency_s: float | None = None
+    least_saving: float = 0.2
+    verify: bool = False
+    budget_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One comparison of a run split with the same on one side alone.
+
+    Args:
+        what: `gradients of the first step`, `weights after 3 steps`, ...
+        difference: relative, of norms.
+        tolerance: what was allowed.
+    """
+
+    what: str
+    difference: float
+    tolerance: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the difference is within the tolerance; one that is no number is not."""
+        return self.difference <= self.tolerance
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What really happened when a plan was run.
+
+    Args:
+        mode: one of `MODES`.
+        sides: names of the two sides, as in lanes of the timeline.
+        planned_s: of a step, from what was measured of each side and of the link.
+        step_s: of each timed step, in order.
+        single_s: of a step on each side alone, in the order of `sides`; None where it was not measured.
+        shares: fraction of the work of each side.
+        timeline: of one step, measured.
+        checks: what was compared.
+        losses: of the steps, first to last; empty where nothing is learned.
+        link: as it was shaped or measured.
+        ended: why it ended early; empty when it did not.
+    """
+
+    mode: str
+    sides: tuple[str, ...]
+    planned_s: Quantity | None
+    step_s: tuple[float, ...]
+    single_s: tuple[float | None, ...]
+    shares: tuple[float, ...]
+    timeline: tuple[Bar, ...]
+    checks: tuple[Check, ...]
+    losses: tuple[float, ...]
+    link: Link | None
+    ended: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRun:
+    """A split as a run keeps it: the plan, and what came of it when it was run."""
+
+    split: Split
+    verified: Verified | None = None
