@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from core.advice import Recommendation
 from core.device import Device
 from core.probe import Outcome
+from core.split import SplitOptions, SplitRun
 from core.workload import Workload
 
 RUN_STATES = ("queued", "running", "done", "failed", "cancelled", "interrupted")
@@ -54,6 +55,7 @@ class RunOptions:
         runtimes: ids to probe; empty means all that are installed.
         pools: `attached`, `all`, or `KEY=N,...` as typed.
         objective: None leaves the workload's own.
+        split: how two or more pools are to work together; None compares each alone.
     """
 
     probe: str = "quick"
@@ -61,6 +63,7 @@ class RunOptions:
     runtimes: tuple[str, ...] = ()
     pools: str = "all"
     objective: str | None = None
+    split: SplitOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class Run:
         state: one of `RUN_STATES`.
         error: one line when it failed or was interrupted.
         versions: (name, version) of Tandem and the runtimes.
+        split: what was planned over several pools, and what came of it; None when that was not asked.
     """
 
     id: str
@@ -104,6 +108,7 @@ class Run:
     error: str = ""
     note: str = ""
     actuals: tuple[Actual, ...] = ()
+    split: SplitRun | None = None
 
 
 @dataclass(frozen=True, slots=True)

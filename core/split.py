@@ -178,6 +178,13 @@ class Split:
     sentence: str
     why: str
 
+    @property
+    def label(self) -> str:
+        """One short line that names the answer: `8 x h100-sxm + 16 x tpu-v6e (data)`, or the pool that is better alone."""
+        if self.verdict == "single" and self.best_single is not None:
+            return f"{self.best_single.runtime} on {pool_words(self.best_single.pool)} alone"
+        return f"{' + '.join(pool_words(share.pool) for share in self.shares if share.fraction > 0)} ({self.mode})"
+
 
 @dataclass(frozen=True, slots=True)
 class SplitOptions:
@@ -258,3 +265,8 @@ class SplitRun:
 
     split: Split
     verified: Verified | None = None
+
+
+def pool_words(pool: Pool) -> str:
+    """Return how a pool is named to a person: `8 x h100-sxm`, `cpu:0`."""
+    return pool.accelerator if pool.attached and pool.count == 1 else f"{pool.count} x {pool.accelerator}"

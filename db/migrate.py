@@ -15,7 +15,7 @@ from sqlalchemy import Connection, inspect, text
 from core.errors import StoreError
 from db.engines import Engines
 
-HEAD = "0001"
+HEAD = "0002"
 """Revision that `db/tables.py` describes."""
 
 _FOLDER = Path(__file__).parent / "migrations"

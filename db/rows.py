@@ -8,6 +8,7 @@ from core.codec import from_json, to_json
 from core.device import Device
 from core.probe import Measurement, Outcome, Probe, ProbeFailure
 from core.run import Actual, Identity, Progress, Run, RunOptions, RunSummary
+from core.split import SplitRun
 from core.workload import Workload
 
 Values = dict[str, Any]
@@ -30,7 +31,7 @@ def run_values(run: Run) -> Values:
         "note": run.note, "error": run.error, "document": run.document,
         "options": to_json(run.options), "workload": to_json(run.workload),
         "devices": to_json(run.devices), "versions": to_json(run.versions), "progress": to_json(run.progress),
-        **recommendation_values(run.recommendation),
+        **recommendation_values(run.recommendation), **split_values(run.split),
     }
 
 
@@ -42,6 +43,14 @@ def recommendation_values(recommendation: Recommendation | None) -> Values:
         "best": best.candidate.label if best else "",
         "step_time_s": best.step_time_s.mid if best and best.step_time_s else None,
     }
+
+
+def split_values(split: SplitRun | None) -> Values:
+    """Return the columns that a split fills; nothing without one, so that those of a recommendation stay."""
+    if split is None:
+        return {}
+    seconds = split.split.seconds
+    return {"split": to_json(split), "best": split.split.label, "step_time_s": seconds.mid if seconds else None}
 
 
 def outcome_values(outcome: Outcome) -> Values:
@@ -92,6 +101,7 @@ def read_run(row: AnyRow, outcomes: tuple[Outcome, ...], actuals: tuple[Actual, 
         recommendation=from_json(Recommendation, row.recommendation) if row.recommendation is not None else None,
         progress=read_progress(row), versions=from_json(tuple[tuple[str, str], ...], row.versions),
         host=row.host, owner=row.owner, error=row.error, note=row.note, actuals=actuals,
+        split=from_json(SplitRun, row.split) if row.split is not None else None,
     )
 
 

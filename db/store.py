@@ -18,6 +18,7 @@ from core.device import Device
 from core.errors import BadInput, NotFound
 from core.probe import Measurement, Outcome, Probe
 from core.run import FINAL_STATES, RUN_STATES, Actual, Identity, Progress, Run, RunSummary
+from core.split import SplitRun
 from db import rows
 from db.backup import back_up
 from db.clock import age_s, boot_id, boot_seconds, wall_clock
@@ -159,8 +160,9 @@ class Store:
         """
         return self._move(run_id, state, error, {})
 
-    def finish(self, run_id: str, state: str, recommendation: Recommendation | None, error: str = "") -> bool:
-        """End a run with its recommendation; a finished run stays as it is.
+    def finish(self, run_id: str, state: str, recommendation: Recommendation | None, error: str = "",
+               split: SplitRun | None = None) -> bool:
+        """End a run with its recommendation, and its split where one was asked; a finished run stays as it is.
 
         Returns:
             Whether it was ended by this call.
@@ -171,7 +173,7 @@ class Store:
         """
         if state not in FINAL_STATES:
             raise BadInput(f"state {state!r} as an end", "one of " + ", ".join(FINAL_STATES), "use set_state for the others")
-        return self._move(run_id, state, error, rows.recommendation_values(recommendation))
+        return self._move(run_id, state, error, {**rows.recommendation_values(recommendation), **rows.split_values(split)})
 
     def ask_cancel(self, run_id: str) -> None:
         """Ask a run to stop; its process sees it at its next heartbeat. Asking again changes nothing."""

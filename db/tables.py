@@ -54,6 +54,7 @@ runs = Table(
     Column("versions", Text, nullable=False),
     Column("progress", Text, nullable=False),
     Column("recommendation", Text),
+    Column("split", Text),
     Column("best", Text, nullable=False),
     Column("step_time_s", Double),
     Column("cancel_asked_at_s", Double),

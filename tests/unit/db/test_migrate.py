@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -12,6 +14,7 @@ from sqlalchemy import CheckConstraint, text
 from sqlalchemy.dialects import postgresql
 
 from core.errors import StoreError
+from core.run import Run
 from db import Store
 from db.migrate import HEAD, present_revision
 from db.tables import metadata
@@ -65,6 +68,17 @@ def test_a_newer_schema_is_refused_with_one_line(url: str, store: Store) -> None
     assert "\n" not in str(caught.value)
 
 
+def test_what_was_kept_before_splits_is_read_as_before(url: str, store: Store, add_run: Callable[..., Run]) -> None:
+    kept = add_run()
+    store._engines.write(lambda c: c.execute(text("ALTER TABLE runs DROP COLUMN split")))
+    store._engines.write(lambda c: c.execute(text("UPDATE alembic_version SET version_num = '0001'")))
+    newer = Store(url)
+    newer.migrate()
+    assert newer._engines.read(present_revision) == HEAD
+    assert newer.run(kept.id) == kept
+    newer.close()
+
+
 def test_a_migration_killed_midway_leaves_nothing_and_the_next_one_completes(url: str) -> None:
     child = python(KILLED_MIDWAY, url)
     child.communicate()
@@ -82,13 +96,15 @@ def test_processes_that_migrate_at_once_all_find_it_done(url: str) -> None:
     assert [child.communicate("go\n") for child in children] == [("0\n", "")] * 3
 
 
-def test_the_first_migration_can_be_written_for_postgres() -> None:
+def test_the_migrations_can_be_written_for_postgres() -> None:
     lines: list[str] = []
     context = MigrationContext.configure(dialect=postgresql.dialect(), opts={"as_sql": True, "output_buffer": Lines(lines)})
     with Operations.context(context):
-        revision().upgrade()
+        for one in revisions():
+            one.upgrade()
     script = "".join(lines)
     assert script.count("CREATE TABLE") == 3
+    assert script.count("ALTER TABLE runs ADD COLUMN split TEXT") == 1
     assert "id SERIAL NOT NULL" in script
     assert "process_start_ticks BIGINT" in script
 
@@ -100,10 +116,11 @@ class Lines:
         self.write, self.flush = lines.append, lambda: None
 
 
-def revision() -> object:
+def revisions() -> list[Any]:
+    """Return every migration, first to last."""
     from alembic.config import Config
     from alembic.script import ScriptDirectory
 
     config = Config()
     config.set_main_option("script_location", str(ROOT / "db" / "migrations"))
-    return ScriptDirectory.from_config(config).get_revision(HEAD).module
+    return [one.module for one in ScriptDirectory.from_config(config).walk_revisions("base", HEAD)][::-1]
