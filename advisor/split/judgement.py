@@ -1,0 +1,147 @@
+"""Whether a split is worth it: its best plan against the best pool alone, after the rules, with what two stacks must earn.
+
+Operating two stacks costs people's time that no price list holds: a split is advised only when it saves a good part (a fifth,
+settable) of what is to be saved. Where no pool alone will do, any split that does is better than none.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from core import format as fmt
+from core.advice import Verdict
+from core.device import Link
+from core.quantity import Quantity
+from core.split import Bar, BreakEven, Curve, Move, Share, Single, Split, pool_words
+
+MEASURES = {"time": "time", "cost": "cost", "energy": "energy"}
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The best plan of one way of dividing, or why there is none.
+
+    Args:
+        mode: one of `core.split.MODES`.
+        seconds, cost_usd, energy_j: as `core.split.Split` has them; seconds None where there is no plan, and `missing` says why.
+        verdicts: what the rules say of this plan.
+        said: one phrase on the plan.
+        feasible: whether it meets what is asked for (deadline, budget, latency).
+    """
+
+    mode: str
+    seconds: Quantity | None = None
+    cost_usd: Quantity | None = None
+    energy_j: Quantity | None = None
+    terms: tuple[tuple[str, float], ...] = ()
+    shares: tuple[Share, ...] = ()
+    moves: tuple[Move, ...] = ()
+    timeline: tuple[Bar, ...] = ()
+    curves: tuple[Curve, ...] = ()
+    break_even: tuple[BreakEven, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    said: str = ""
+    feasible: bool = True
+    missing: tuple[str, ...] = ()
+
+    @property
+    def excluded(self) -> Verdict | None:
+        """The first rule that forbids it, or None."""
+        return next((one for one in self.verdicts if one.effect == "exclude"), None)
+
+
+def value_of(one: Planned | Single | Split, objective: str) -> float | None:
+    """Return what an objective compares: middle of the seconds, of the cost or of the energy; None where it is not known.
+
+    Args:
+        one: a plan or a pool alone.
+        objective: one of `core.workload.OBJECTIVES`.
+    """
+    quantity = {"time": one.seconds, "cost": one.cost_usd, "energy": one.energy_j}[objective]
+    return None if quantity is None else quantity.mid
+
+
+def best_single(singles: Iterable[Single], objective: str) -> Single | None:
+    """Return the best pool alone of those that will do; None when none does."""
+    known = [(value, single) for single in singles if single.feasible and (value := value_of(single, objective)) is not None]
+    return min(known, key=lambda pair: (pair[0], pair[1].pool.accelerator, pair[1].pool.count), default=(0.0, None))[1]
+
+
+def saving_of(split: float | None, single: float | None) -> float | None:
+    """Return what part of the single's value the split saves; negative when it loses; None where one is not known."""
+    return None if split is None or single is None or single <= 0 else 1.0 - split / single
+
+
+def judge(
+    plans: Sequence[Planned], singles: tuple[Single, ...], objective: str, least_saving: float, link: Link | None,
+    stage: str = "a step",
+) -> Split:
+    """Return the answer: the best plan that the rules allow, against the best pool alone.
+
+    Args:
+        plans: at least one; those of unknown value count last.
+        singles: every pool alone.
+        objective: what is to be saved.
+        least_saving: fraction from which two stacks are worth it.
+        link: between the pools.
+        stage: what the seconds are of, for the sentence.
+    """
+    allowed = [plan for plan in plans if plan.excluded is None and plan.feasible and plan.seconds is not None]
+    rank = {id(plan): (value if (value := value_of(plan, objective)) is not None else float("inf")) for plan in plans}
+    shown = min(allowed or plans, key=lambda plan: (plan.seconds is None, rank[id(plan)], plans.index(plan)))
+    alone = best_single(singles, objective)
+    saving = saving_of(value_of(shown, objective), None if alone is None else value_of(alone, objective))
+    worth = bool(allowed) and (saving >= least_saving if saving is not None else alone is None)
+    verdict = "hybrid" if worth else "single"
+    alone_missing = (f"{pool_words(one.pool)}: {one.missing}" for one in singles if one.missing)
+    missing = tuple(dict.fromkeys((*shown.missing, *alone_missing)))
+    return Split(
+        shown.mode, objective, verdict, saving, least_saving, link, shown.seconds, shown.cost_usd, shown.energy_j, shown.terms,
+        shown.shares, shown.moves, shown.timeline, shown.curves, shown.break_even, singles, alone,
+        tuple(_other(plan) for plan in plans if plan is not shown), shown.verdicts, missing,
+        _sentence(shown, alone, saving, verdict, objective, stage), _why(shown, alone, saving, least_saving, objective),
+    )
+
+
+def _other(plan: Planned) -> tuple[str, float | None, str]:
+    out = plan.excluded
+    said = f"{out.rule}: {out.reason}" if out is not None else plan.said or "; ".join(plan.missing)
+    return plan.mode, None if plan.seconds is None else plan.seconds.mid, said
+
+
+def _sentence(
+    plan: Planned, alone: Single | None, saving: float | None, verdict: str, objective: str, stage: str
+) -> str:
+    if verdict == "hybrid" and plan.seconds is not None:
+        gain = "" if saving is None else f", {saving:.0%} less {MEASURES[objective]} than {_words(alone)} alone"
+        gain = gain or ", and no pool alone will do"
+        return f"Share it: {plan.said}: {fmt.seconds(plan.seconds.mid)} {stage}{gain}."
+    if alone is None:
+        return f"Neither pool alone nor both together will do: {'; '.join(plan.missing) or _barred(plan)}."
+    if saving is None or plan.excluded is not None or plan.seconds is None or not plan.feasible:
+        return f"Keep to {_words(alone)} alone: {_barred(plan)}."
+    if saving < 0:
+        return f"Keep to {_words(alone)} alone: hybrid loses by {-saving:.0%} in {MEASURES[objective]}."
+    return f"Keep to {_words(alone)} alone: hybrid saves {saving:.0%} in {MEASURES[objective]}, too little for two stacks."
+
+
+def _barred(plan: Planned) -> str:
+    """Return why a plan is none."""
+    if plan.excluded is not None:
+        return plan.excluded.reason
+    if plan.seconds is None or not plan.feasible:
+        return "; ".join(plan.missing) or "the split misses what is asked for"
+    return "what the split would save is not known"
+
+
+def _why(plan: Planned, alone: Single | None, saving: float | None, least_saving: float, objective: str) -> str:
+    if plan.seconds is None:
+        return "There is no plan: " + ("; ".join(plan.missing) or "nothing is known") + "."
+    longest = sorted(plan.terms, key=lambda term: -term[1])[:3]
+    spent = ", ".join(f"{name} {fmt.seconds(seconds)}" for name, seconds in longest if seconds > 0)
+    single = "" if alone is None or alone.seconds is None else f"; {_words(alone)} alone takes {fmt.seconds(alone.seconds.mid)}"
+    asked = f" Two stacks are worth it from {least_saving:.0%} of {MEASURES[objective]} saved" if saving is not None else ""
+    return f"The split takes {fmt.seconds(plan.seconds.mid)} ({spent}){single}.{asked}{'.' if asked else ''}"
+
+
+def _words(single: Single | None) -> str:
+    return "" if single is None else pool_words(single.pool) + (f" ({single.runtime})" if single.pool.attached else "")
