@@ -59,6 +59,7 @@ class SplitCase:
         planned: whether a planner proposes it; False when the user only named two kinds of pools.
         joined: whether the code or the task says that both work on one job; pools that are named side by side are a choice.
         synchronous: whether every step waits for a sum over both pools.
+        staged: whether that sum passes through the hosts, each side reducing its own, and its time is in the plan.
         one_program: whether one compiled computation spans both.
         link_bytes_per_s: between the pools, one direction.
         link_latency_s: one way.
@@ -75,6 +76,7 @@ class SplitCase:
     planned: bool = True
     joined: bool = True
     synchronous: bool | None = None
+    staged: bool = False
     one_program: bool | None = None
     link_bytes_per_s: float | None = None
     link_latency_s: float | None = None

@@ -35,6 +35,8 @@ def no_collective_spans_unlike_pools(case: SplitCase) -> Finding | None:
         why = "the collectives of a TPU and of a GPU or CPU do not work together, and no machine has both"
     else:
         why = "their collectives differ, and the slower side would hold up every step"
+    if case.planned and case.synchronous and case.staged:
+        return Finding("warn", f"{why}: gradients of {case.names} go through the hosts and a program of your own")
     if case.planned:
         return Finding("exclude", f"one synchronous step over {case.names}: {why}") if case.synchronous else None
     return Finding(
@@ -122,7 +124,7 @@ def gradients_are_too_much_for_slow_links(case: SplitCase) -> Finding | None:
         return None
     size = _gradient_bytes(case)
     told = f"{size / 1e9:.3g} GB of gradients cross in every step: {seconds(size / case.link_bytes_per_s)}"
-    if case.link_bytes_per_s < LEAST_SYNCHRONOUS:
+    if case.link_bytes_per_s < LEAST_SYNCHRONOUS and not case.staged:
         return Finding(
             "exclude",
             f"{told} at {case.link_bytes_per_s / 1e9:.3g} GB/s, below the 10 GB/s that a synchronous sum needs",

@@ -68,6 +68,14 @@ COMPARED = [{"accelerator": "tpu-v6e", "count": 8}, {"accelerator": "h100-sxm", 
 
 
 @pytest.mark.parametrize("identity", sorted(FIRES))
+def test_a_sum_that_is_staged_through_hosts_and_priced_is_warned_of_and_not_refused() -> None:
+    slow = split(TPU, GPU, synchronous=True, staged=True, link_bytes_per_s=1e9)
+    for rule in ("R104", "R109"):
+        found = said(rule, slow)
+        assert found is not None
+        assert found.effect == "warn"
+
+
 def test_a_rule_fires_on_what_it_is_about(identity: str) -> None:
     found = said(identity, FIRES[identity])
     assert found is not None
