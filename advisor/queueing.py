@@ -1,0 +1,294 @@
+"""Latency percentiles of a server that batches continuously: the queue before it, the first token, each token, the whole answer.
+
+Requests come at random (Poisson). A prompt is read at once when a place is free and stalls the others while it is; everyone in
+flight then gets one token a step, and a step takes longer the more there are. What this must not do: guess what a step takes
+(that is measured or estimated elsewhere), or know of workloads and pools.
+
+Why so: the number in flight is a birth-death chain whose stationary distribution does not hang on how the lengths of answers
+spread as long as nobody waits for a place (an egalitarian processor-sharing queue whose speed depends on the state; Kelly,
+Reversibility and Stochastic Networks, 1979, chapter 3). What one request meets on its way is then a reward that grows along the
+chain: its mean and variance follow exactly from two linear equations, per state that it finds, and a gamma distribution above
+the least possible time stands for each of those; the percentiles are of their mixture. A wait for a place is an atom plus a
+gamma, thinner for less spread lengths (Lee and Longton, Operational Research Quarterly 10, 1959): exact for M/M/c, and in the
+mean for M/G/1. A wait behind other prompts is that of M/D/1 with the step under way as its vacation (Fuhrmann and Cooper,
+Operations Research 33, 1985). Prompts that are read in one go begin to decode together; what that costs is Kleinrock's bunching
+(Queueing Systems II, 1976, section 4.7), with the sizes of busy periods after Borel. `bench.queueing` holds all of it against a
+simulation of every step.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from advisor.queueing_chain import Chain, Floats, chain_of
+from advisor.split.pace import Pace
+from core.errors import BadInput
+
+QUANTILES = (0.5, 0.95, 0.99)
+_EDGES = np.array([*np.linspace(0.0, 0.95, 16), 0.975, 0.99, 0.997])
+"""Shares of arrivals between which the states that they find are taken together: finer where the percentiles lie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """One latency over all requests, seconds."""
+
+    mean_s: float
+    p50_s: float
+    p95_s: float
+    p99_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """What requests meet at one rate of arrivals.
+
+    Args:
+        first_token: from the arrival to the end of the prompt's reading (time to first token).
+        per_token: of a request, its decoding over its tokens (time per output token).
+        total: from the arrival to the last token.
+        utilisation: arrivals over the most that can be served.
+        in_flight: mean number that decode.
+        waiting: share of arrivals that find no place free.
+    """
+
+    first_token: Percentiles
+    per_token: Percentiles
+    total: Percentiles
+    utilisation: float
+    in_flight: float
+    waiting: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unstable:
+    """More comes than can be served: every wait grows without end.
+
+    Args:
+        limit_per_s: arrivals below which there is an answer.
+    """
+
+    limit_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Mixture:
+    """Gamma distributions above a least value each: weights that sum to one, least values, means and variances above them."""
+
+    weight: Floats
+    least: Floats
+    mean: Floats
+    variance: Floats
+
+    def below(self, value: float) -> float:
+        """Return the share below a value."""
+        from scipy.special import gammainc
+
+        over = value - self.least
+        spread = self.variance > 1e-12 * np.square(self.least + self.mean)
+        shape = np.where(spread, np.square(self.mean) / np.where(spread, self.variance, 1.0), 1.0)
+        scale = np.where(spread, self.variance / np.where(self.mean > 0, self.mean, 1.0), 1.0)
+        smooth: Any = gammainc(shape, np.maximum(over, 0.0) / np.where(scale > 0, scale, 1.0))
+        return float(np.sum(self.weight * np.where(spread, smooth, over >= self.mean * (1 - 1e-9))))
+
+    def percentiles(self) -> Percentiles:
+        """Return mean and percentiles, the latter to a part in 10,000."""
+        mean = float(np.sum(self.weight * (self.least + self.mean)))
+        top = float(np.max(self.least + self.mean + 60.0 * np.sqrt(self.variance)))
+        found: list[float] = []
+        low = float(np.min(self.least))
+        for share in QUANTILES:
+            low = _least_where(lambda value, share=share: self.below(value) >= share, low, top, 1e-4)
+            found.append(low)
+        return Percentiles(mean, *found)
+
+
+def latencies(
+    arrivals_per_s: float,
+    prefill_s: float,
+    step_points: tuple[tuple[int, float], ...],
+    output_tokens: float,
+    most: int,
+    variation: float = 0.0,
+) -> Latencies | Unstable:
+    """Return what requests meet, or the rate from which on there is no answer.
+
+    Args:
+        arrivals_per_s: requests a second, above zero, at random times.
+        prefill_s: reading one prompt, during which nobody decodes; it gives the first token.
+        step_points: (sequences in flight, seconds of a step that gives each of them a token), as `Pace` has them.
+        output_tokens: of a mean answer, each of them one step.
+        most: places: sequences that fit in memory at once.
+        variation: squared coefficient of variation of the tokens of answers: 0 when all are equal, 1 when exponential.
+
+    Raises:
+        BadInput: a number out of its range.
+
+    Source: the module's docstring.
+    """
+    _check(arrivals_per_s, prefill_s, output_tokens, most, variation)
+    chain = chain_of(arrivals_per_s, prefill_s, _pace(step_points), output_tokens, most, variation)
+    if chain is None:
+        return Unstable(limit_per_s(prefill_s, step_points, output_tokens, most))
+    weight, found = _found(chain)
+    first, first_moments = _first_token(chain, weight, found)
+    shares, tokens, within = _lengths(output_tokens, variation)
+    decode = [chain.decoding(value) for value in tokens]
+    total: list[tuple[Floats, Floats, Floats, Floats]] = []
+    pace: list[tuple[Floats, Floats, Floats, Floats]] = []
+    wait_mean, wait_variance = first_moments
+    for share, length, spread, (mean, variance) in zip(shares, tokens, within, decode, strict=True):
+        narrow = max(length - (3 * spread) ** 0.5, 0.0)
+        least = np.full(weight.shape, narrow / chain.fastest)
+        grouped, varied = _grouped(chain, found, mean, variance)
+        varied = varied + spread * np.square(grouped / length)
+        over = np.maximum(grouped - least, 0.0)
+        total.append((weight * share, least + chain.prefill_s, over + wait_mean, varied + wait_variance))
+        pace.append((weight * share, least / length, over / length, varied / length**2))
+    return Latencies(
+        first.percentiles(),
+        _joined(pace).percentiles(),
+        _joined(total).percentiles(),
+        chain.utilisation,
+        chain.in_flight,
+        chain.waiting,
+    )
+
+
+def limit_per_s(prefill_s: float, step_points: tuple[tuple[int, float], ...], output_tokens: float, most: int) -> float:
+    """Return the arrivals a second that a server can just not serve: those of all places taken at all times.
+
+    Args:
+        prefill_s, step_points, output_tokens, most: as `latencies` has them.
+    """
+    return 1.0 / (prefill_s + output_tokens * _pace(step_points).at_once(most) / most)
+
+
+def most_arrivals(
+    prefill_s: float,
+    step_points: tuple[tuple[int, float], ...],
+    output_tokens: float,
+    most: int,
+    accepted: Callable[[Latencies], bool],
+    variation: float = 0.0,
+    tolerance: float = 0.005,
+) -> float:
+    """Return the most arrivals a second at which the latencies are accepted; 0 when they never are.
+
+    Args:
+        prefill_s, step_points, output_tokens, most, variation: as `latencies` has them.
+        accepted: says of latencies whether they do; what it accepts at one rate it accepts at every smaller one.
+        tolerance: by which part the answer may be too small.
+    """
+    limit = limit_per_s(prefill_s, step_points, output_tokens, most)
+
+    def refused(rate: float) -> bool:
+        said = latencies(rate, prefill_s, step_points, output_tokens, most, variation)
+        return isinstance(said, Unstable) or not accepted(said)
+
+    low = limit * 1e-3
+    return 0.0 if refused(low) else _least_where(refused, low, limit, tolerance) / (1 + tolerance)
+
+
+def _check(arrivals_per_s: float, prefill_s: float, output_tokens: float, most: int, variation: float) -> None:
+    for name, value, fits, expected in (
+        ("arrivals a second", arrivals_per_s, 0 < arrivals_per_s < float("inf"), "a number above 0"),
+        ("seconds of a prefill", prefill_s, 0 <= prefill_s < float("inf"), "0 or more"),
+        ("output tokens", output_tokens, 0 < output_tokens < float("inf"), "a number above 0"),
+        ("places", most, most >= 1, "1 or more"),
+        ("variation of the tokens", variation, 0 <= variation <= 4, "0 (all equal) to 4"),
+    ):
+        if not fits:
+            raise BadInput(f"{name}: {value}", expected, "correct the load or the estimate that it comes from")
+
+
+def _pace(step_points: tuple[tuple[int, float], ...]) -> Pace:
+    try:
+        return Pace(step_points)
+    except ValueError as fault:
+        raise BadInput(
+            f"steps {step_points}",
+            "(sequences, seconds), sequences ascending, seconds not falling",
+            "give the seconds of a step at one or more numbers of sequences",
+        ) from fault
+
+
+def _least_where(test: Callable[[float], bool], low: float, high: float, tolerance: float) -> float:
+    """Return the least value from which on a test holds, to a part `tolerance`, given that it holds at `high`."""
+    while high - low > tolerance * max(high, 1e-300) * 0.5:
+        middle = (low * high) ** 0.5 if low > 0 and high > 4 * low else (low + high) / 2
+        low, high = (low, middle) if test(middle) else (middle, high)
+    return high
+
+
+def _found(chain: Chain) -> tuple[Floats, Any]:
+    """Return the shares of arrivals by what they find, in groups of states, the last being those that wait for a place.
+
+    Returns:
+        shares of the groups; for each free state the number of its group.
+    """
+    middle = np.cumsum(chain.free) - chain.free / 2
+    group = np.unique(np.searchsorted(_EDGES, middle, side="right"), return_inverse=True)[1]
+    weights = np.bincount(group, weights=chain.free)
+    return np.append(weights, chain.waiting), group
+
+
+def _grouped(chain: Chain, group: Any, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    """Return mean and variance of what depends on the state, by group; spread inside a group counts."""
+    masses = np.bincount(group, weights=chain.free)
+    first = np.bincount(group, weights=chain.free * mean[: len(chain.free)]) / masses
+    second = np.bincount(group, weights=chain.free * (variance + np.square(mean))[: len(chain.free)]) / masses
+    begun = slice(len(chain.free) - 1, len(chain.free) - 1 + len(chain.behind))
+    last = float(np.sum(chain.behind * mean[begun]))
+    last_second = float(np.sum(chain.behind * (variance[begun] + np.square(mean[begun]))))
+    means, seconds = np.append(first, last), np.append(second, last_second)
+    return means, np.maximum(seconds - np.square(means), 0.0)
+
+
+def _first_token(chain: Chain, weight: Floats, group: Any) -> tuple[_Mixture, tuple[Floats, Floats]]:
+    """Return the time to the first token, and mean and variance by group of what of it is waiting."""
+    masses = weight[:-1]
+    busy = np.bincount(group, weights=chain.free * (chain.counts > 0)) / masses
+    step = np.bincount(group, weights=chain.free * chain.step_s) / masses
+    others = busy * chain.reading
+    parts: list[tuple[Floats, Floats, Floats, Floats]] = []
+    zero = np.zeros(len(masses))
+    behind_mean, behind_variance = chain.behind_prompts
+    quarters = 4
+    for number in range(quarters):
+        middle = step * (number + 0.5) / quarters
+        spread = np.square(step / quarters) / 12
+        parts.append((masses * (busy - others) / quarters, chain.prefill_s + zero, middle, spread))
+    parts.append((masses * (1 - busy), chain.prefill_s + zero, zero, zero))
+    parts.append((masses * others, chain.prefill_s + zero, behind_mean + step / 2, behind_variance + np.square(step) / 12))
+    wait, wait_variance = np.array([chain.wait_s]), np.array([chain.wait_variance])
+    parts.append((weight[-1:], np.array([chain.prefill_s]), wait, wait_variance))
+    mean = others * behind_mean + busy * step / 2
+    second = others * (behind_variance + behind_mean**2 + behind_mean * step) + busy * np.square(step) / 3
+    moments = np.append(mean, wait), np.append(np.maximum(second - np.square(mean), 0.0), wait_variance)
+    return _joined(parts), moments
+
+
+def _joined(parts: list[tuple[Floats, Floats, Floats, Floats]]) -> _Mixture:
+    weight, least, mean, variance = (np.concatenate(column) for column in zip(*parts, strict=True))
+    kept = weight > 1e-9
+    weight = weight[kept]
+    return _Mixture(weight / np.sum(weight), least[kept], mean[kept], variance[kept])
+
+
+def _lengths(output_tokens: float, variation: float) -> tuple[list[float], list[float], list[float]]:
+    """Return the tokens of answers in strata, ascending: shares, means and variances inside; a gamma distribution cut up."""
+    if variation < 1e-6:
+        return [1.0], [output_tokens], [0.0]
+    from scipy.special import gammainc, gammaincinv
+
+    shape, scale = 1 / variation, output_tokens * variation
+    edges = np.array([*np.linspace(0, 0.9, 19), *(1 - np.geomspace(0.09, 1e-5, 24)), 1.0])
+    cuts = np.append(np.asarray(gammaincinv(shape, edges[:-1])), np.inf)
+    whole = np.diff(edges)
+    below: Any = gammainc
+    first: Floats = output_tokens * np.diff(below(shape + 1, cuts)) / whole
+    second: Floats = scale**2 * shape * (shape + 1) * np.diff(below(shape + 2, cuts)) / whole
+    return list(whole), list(np.maximum(first, 1e-9 * output_tokens)), list(np.maximum(second - np.square(first), 0.0))
