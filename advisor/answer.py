@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import catalog
 from advisor.answered import EMPTY, Answered, sort_outcomes
 from advisor.attached import Place, Reading, best_peaks, read_place
+from advisor.compiling import compiled_here
 from advisor.datasheet import Datasheets
 from advisor.flips import flips_of
 from advisor.gaps import gaps_of
@@ -88,7 +89,8 @@ def _add_catalog(question: Question, facts: Facts, draft: _Draft) -> None:
     rented = [(pool, facts.accelerator(pool.accelerator)) for pool in dict.fromkeys(question.pools) if not pool.attached]
     if not rented:
         return
-    datasheets = draft.datasheets = Datasheets(question.workload, rented)
+    here = compiled_here(question.workload, question.outcomes)
+    datasheets = draft.datasheets = Datasheets(question.workload, rented, here)
     runtimes = _all_runtimes(question.runtimes, facts)
     screened: dict[tuple[str, str], Screening | None] = {}
     for pool, chip in rented:

@@ -1,14 +1,17 @@
-"""What a step time comes to: throughput, cost and energy, with bands that carry through."""
+"""What a step time comes to: throughput, the time of the whole job, cost and energy, with bands that carry through."""
 
 from math import hypot, log
 
 from advisor.beliefs import BELIEFS
+from advisor.interruptions import interrupted
 from core.device import Accelerator, Pool
-from core.quantity import Z_80, Quantity, log_normal
+from core.quantity import Z_80, Quantity, log_normal, total, worst_tier
 from core.workload import Workload
 
 STEPS_WITHOUT_TOTAL = 1000.0
 """Steps that cost and energy are told for when the job has no total."""
+MINOR = 0.2
+"""Part of a job below which compilation and interruptions do not lower the tier of its steps: they hardly move the figure."""
 
 
 def steps_charged(workload: Workload) -> float:
@@ -26,13 +29,44 @@ def throughput_of(workload: Workload, step: Quantity) -> Quantity | None:
     return Quantity(units / step.high, units / step.mid, units / step.low, step.tier, evidence)
 
 
-def cost_of(workload: Workload, pool: Pool, step: Quantity) -> Quantity | None:
-    """Return US dollars of the job (or 1,000 steps) by price x hours; None when the price is not known."""
+def job_of(workload: Workload, pool: Pool, step: Quantity, compile_s: Quantity | None, saved: float) -> Quantity | None:
+    """Return the expected seconds of the whole job: compilation, steps and interruptions; None when it has no total.
+
+    Args:
+        workload: the job.
+        pool: where it runs.
+        step: seconds of a step.
+        compile_s: before the first step, and again after each interruption; None where it is not known, which is left out.
+        saved: bytes of a checkpoint, from `advisor.interruptions.saved_bytes`.
+    """
+    if workload.total_steps is None:
+        return None
+    running = step.scaled(workload.total_steps)
+    whole = running if compile_s is None else total((running, compile_s), 0.0)
+    found = interrupted(workload, pool, step.mid, 0.0 if compile_s is None else compile_s.mid, saved)
+    middle, sigma, evidence = whole.mid, whole.sigma, whole.evidence
+    if found is not None:
+        middle = whole.mid + running.mid * (found.factor.mid - 1)
+        sigma, evidence = hypot(sigma, found.factor.sigma), (*evidence, found.words)
+    tier = step.tier if middle - running.mid <= MINOR * middle else worst_tier((step.tier, whole.tier))
+    return log_normal(middle, sigma, tier, *evidence)
+
+
+def cost_of(workload: Workload, pool: Pool, step: Quantity, job: Quantity | None = None) -> Quantity | None:
+    """Return US dollars of the job (or 1,000 steps) by price x hours; None when the price is not known.
+
+    Args:
+        workload: the job.
+        pool: with its price.
+        step: seconds of a step.
+        job: seconds of the whole job, from `job_of`; None counts the steps alone.
+    """
     if pool.price_usd_per_h is None:
         return None
     where = f" ({pool.where})" if pool.where else ""
     note = f"{pool.price_usd_per_h:g} USD an hour for {pool.count} x {pool.accelerator}{where}"
-    return step.scaled(pool.price_usd_per_h * steps_charged(workload) / 3600.0, note)
+    paid = step.scaled(steps_charged(workload)) if job is None else job
+    return paid.scaled(pool.price_usd_per_h / 3600.0, note)
 
 
 def energy_of(workload: Workload, chip: Accelerator | None, count: int, step: Quantity) -> Quantity | None:

@@ -1,11 +1,12 @@
 """Estimates for chips that are not attached: the best plan that the search found, with bands, cost, energy and bounds."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import exp
 
-from advisor.beliefs import UNCOMPILED_RUNTIMES
-from advisor.charges import cost_of, energy_of, throughput_of
+from advisor.charges import cost_of, energy_of, job_of, throughput_of
+from advisor.compiling import compile_time, programs_of
+from advisor.interruptions import saved_bytes
 from advisor.memory import memory_of
 from advisor.search import Found, Search
 from advisor.words import plan_words
@@ -13,7 +14,7 @@ from advisor.work import work_of
 from core.advice import Candidate, Estimate, Share
 from core.device import Accelerator, Pool
 from core.probe import Runtime
-from core.quantity import Z_80, Quantity, exact, log_normal
+from core.quantity import Z_80, Quantity, log_normal
 from core.workload import Workload
 
 ALL_BLOCKS = "all blocks"
@@ -26,18 +27,23 @@ _EVIDENCE = {
 class Datasheets:
     """Estimates for one workload over many pools; the plans of all of them are priced together."""
 
-    def __init__(self, workload: Workload, pools: Iterable[tuple[Pool, Accelerator]]) -> None:
+    def __init__(
+        self, workload: Workload, pools: Iterable[tuple[Pool, Accelerator]], compiled_here: Mapping[str, Quantity] | None = None
+    ) -> None:
         """Prepare for one workload and its pools.
 
         Args:
             workload: the job.
             pools: of catalog chips, each with its accelerator.
+            compiled_here: by runtime, seconds that its compilation of this workload takes on a CPU that is attached.
         """
         self._workload = workload
         self._search = Search(workload)
         self._search.prepare((chip, pool.count) for pool, chip in pools)
         self._found: dict[tuple[str, str, int], Found | str] = {}
         self._parts = _parts_of(workload)
+        self._programs, self._saved = programs_of(workload), saved_bytes(workload)
+        self._compiled_here = compiled_here or {}
 
     @property
     def plans(self) -> int:
@@ -87,13 +93,12 @@ class Datasheets:
         evidence = (told, words_of(found, pool.count))
         waits_s = max(0.0, input_seconds(workload, pool.hosts) - found.seconds)
         step = log_normal(found.seconds + waits_s, found.sigma, found.tier, *evidence)
-        uncompiled = runtime.id in UNCOMPILED_RUNTIMES
-        compile_s = exact(0.0, "datasheet", "nothing is compiled") if uncompiled else None
-        missing = () if uncompiled else (f"compile time of {runtime.id} on {chip.key}: not measured",)
+        compile_s = compile_time(self._programs, runtime.id, chip.kind, pool.count, self._compiled_here)
+        job = job_of(workload, pool, step, compile_s, self._saved)
         return Estimate(
             Candidate(runtime.id, (pool,), found.plan), step, throughput_of(workload, step), memory_of(found.memory), compile_s,
-            cost_of(workload, pool, step), energy_of(workload, chip, pool.count, step), found.memory, chip.memory_bytes,
-            _shares(found, chip.key, waits_s), found.lower_s, found.upper_s, found.fits, missing,
+            cost_of(workload, pool, step, job), energy_of(workload, chip, pool.count, step), found.memory, chip.memory_bytes,
+            _shares(found, chip.key, waits_s), found.lower_s, found.upper_s, found.fits, job_s=job,
         )
 
 

@@ -73,7 +73,7 @@ class Contender:
 def value_of(estimate: Estimate, objective: str, workload: Workload) -> Quantity | None:
     """Return the number that an objective ranks by; None when it is not known.
 
-    `time` is the step time, or with a total the time of the job with its compilation where that is known.
+    `time` is the step time, or with a total the time of the job with its compilation, where that is known, and interruptions.
     """
     if objective == "cost":
         return estimate.cost_usd
@@ -81,6 +81,8 @@ def value_of(estimate: Estimate, objective: str, workload: Workload) -> Quantity
         return estimate.energy_j
     if estimate.step_time_s is None or workload.total_steps is None:
         return estimate.step_time_s
+    if estimate.job_s is not None:
+        return estimate.job_s
     running = estimate.step_time_s.scaled(steps_charged(workload))
     return running if estimate.compile_s is None else total((running, estimate.compile_s), 0.0)
 
@@ -90,7 +92,7 @@ def misses_target(estimate: Estimate, workload: Workload) -> tuple[str, ...]:
     targets, step = workload.targets, estimate.step_time_s
     missed: list[str] = []
     if step is not None and targets.deadline_h is not None and workload.total_steps is not None:
-        hours = step.mid * workload.total_steps / 3600.0
+        hours = (step.mid * workload.total_steps if estimate.job_s is None else estimate.job_s.mid) / 3600.0
         if hours > targets.deadline_h:
             missed.append(f"deadline of {targets.deadline_h:g} h: it takes {hours:.3g} h")
     cost = estimate.cost_usd

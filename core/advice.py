@@ -65,6 +65,8 @@ class Estimate:
         probes: ids of measurements or sources that it rests on.
         missing: what is not known, one phrase each.
         penalty: factor of rules on the ranking score, 1 when none.
+        job_s: expected seconds of the whole job when a total is given: compilation, steps, interruptions; None where the steps
+            alone are reckoned with.
     """
 
     candidate: Candidate
@@ -82,6 +84,7 @@ class Estimate:
     fits: bool | None = None
     missing: tuple[str, ...] = ()
     penalty: float = 1.0
+    job_s: Quantity | None = None
 
 
 @dataclass(frozen=True, slots=True)

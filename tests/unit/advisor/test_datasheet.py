@@ -98,11 +98,12 @@ def test_frameworks_differ_on_one_chip() -> None:
     assert len(set(middles)) == 3
 
 
-def test_an_unknown_compile_time_is_named_and_an_eager_one_is_nothing() -> None:
-    assert estimate(transformer(), GPU).compile_s is None
-    assert any("compile time" in phrase for phrase in estimate(transformer(), GPU).missing)
-    eager = estimate(transformer(), GPU, 1, "torch-eager").compile_s
+def test_a_compile_time_is_estimated_with_a_wide_band_and_an_eager_one_is_nothing() -> None:
+    compiled, eager = (estimate(transformer(), GPU, 1, identity).compile_s for identity in ("torch-compile", "torch-eager"))
+    assert compiled is not None
     assert eager is not None
+    assert compiled.tier == "datasheet"
+    assert compiled.high / compiled.low > 4
     assert eager.high == 0
 
 
@@ -248,7 +249,10 @@ def test_cost_is_price_times_hours_of_the_whole_job() -> None:
     found = estimate(transformer(total=Total(steps=7200)), GPU, 2, price=6.0)
     assert found.step_time_s is not None
     assert found.cost_usd is not None
-    assert found.cost_usd.mid == pytest.approx(6.0 * found.step_time_s.mid * 2)
+    assert found.job_s is not None
+    assert found.compile_s is not None
+    assert found.cost_usd.mid == pytest.approx(6.0 * found.job_s.mid / 3600)
+    assert found.job_s.mid == pytest.approx(7200 * found.step_time_s.mid + found.compile_s.mid, rel=1e-3)
     assert any("6 USD an hour for 2 x h100-sxm" in text for text in found.cost_usd.evidence)
 
 
