@@ -1,8 +1,11 @@
 """Rules about models that answer: loading, on-chip memory, warm-up, and which quantised formats run where."""
 
+from advisor.beliefs import UNCOMPILED_RUNTIMES
+from advisor.compiling import compile_time, programs_of
 from advisor.rules import Finding, rule
 from advisor.rules.ages import PACKAGES, PRACTICE, SILICON, TPU_ONLY, facts
 from advisor.rules.case import Case
+from core import format as fmt
 from core.ops import DTYPE_BYTES
 
 ANSWERS = ("infer", "serve")
@@ -17,6 +20,12 @@ NARROW = ("int8", "int4", "fp8", "fp4")
 USABLE = 0.92
 """Part of a chip's memory that is left to a program."""
 SCALAR_CONTEXT = 8192
+USUAL_SHARE = 0.4
+"""Part of its peak that a chip is taken to work at where only the order of magnitude counts."""
+LONG_S = 4 * 3600.0
+"""Work from which on no compilation is a matter."""
+STARTS_SLOWLY = 0.25
+"""Part of the work from which on compiling is worth a word."""
 OLD_GPUS = ("v100", "p100")
 
 
@@ -110,20 +119,26 @@ def servers_on_tpu_warm_up(case: Case) -> Finding | None:
 
 
 @rule("R158", facts(
-    "startup_time", "penalise", "rank x 0.2; 40 s against 5 to 6 s on a T4; about 2 minutes for the first call",
-    "sanchit-gandhi/whisper-jax issue 130",
-    PRACTICE, kinds=TPU_ONLY,
+    "startup_time", "warn", "from a quarter of the work on; 40 s against 5 to 6 s on a T4, about 2 minutes for the first call",
+    "sanchit-gandhi/whisper-jax issue 130; catalog/data/compile_times.csv", PRACTICE, explains=True, kinds=("gpu", "tpu"),
+    by_runtime=True,
 ))
-def single_calls_mostly_compile(case: Case) -> Finding | None:
-    """A few calls on a TPU mostly wait for the first one to compile."""
-    steps = case.workload.total_steps
-    if case.workload.task not in ANSWERS or steps is None or steps > 20:
+def short_jobs_wait_for_the_compiler(case: Case) -> Finding | None:
+    """A few calls, or a short job, mostly wait for the first one to compile."""
+    steps, peak = case.workload.total_steps, None if case.chip is None else case.chip.peak("bf16")
+    if steps is None or peak is None or case.runtime.id in UNCOMPILED_RUNTIMES:
+        return None
+    busy_s = steps * case.code.flop_per_step / (USUAL_SHARE * peak * case.fewest)
+    if busy_s > LONG_S:
+        return None
+    compile_s = compile_time(programs_of(case.workload), case.runtime.id, case.kind, case.fewest, {})
+    if compile_s.mid < STARTS_SLOWLY * busy_s:
         return None
     return Finding(
-        "penalise",
-        f"{steps:.0f} calls in all: the first compiles for up to 2 minutes on a TPU, as long as all of the work; a GPU suits "
-        "sporadic calls",
-        0.2,
+        "warn",
+        f"compiling in {case.runtime.id} is estimated at {fmt.seconds(compile_s.mid)} ({fmt.seconds(compile_s.low)} to "
+        f"{fmt.seconds(compile_s.high)}), a quarter of the whole job or more: keep a compilation cache on disk, or run a few "
+        "calls on a GPU in a runtime that compiles nothing",
     )
 
 
