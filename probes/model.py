@@ -243,7 +243,9 @@ def cut(pieces: Sequence[Piece], at: int) -> tuple[Part, Part]:
     open_skips = sum(piece.keeps_input for piece in first) - sum(piece.takes_skip for piece in first)
     if open_skips:
         raise BadInput(
-            f"a cut under {open_skips} skip connections", "one that no skip crosses", "cut before the first or behind the last skip"
+            f"a cut under {open_skips} skip connections",
+            "one that no skip crosses",
+            "cut before the first or behind the last skip",
         )
     return Part(first, True, False), Part(second, False, True)
 
@@ -261,7 +263,7 @@ def untied(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
 
 
 def tables_first(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-    """Return the same model with its embedding bags before all else, so that `cut` can place them apart; weights keep their places.
+    """Return the same model with its embedding bags before all else, so that `cut` can part them; weights keep their places.
 
     Raises:
         BadInput: the model has no block of several tables beside its other layers.
@@ -269,7 +271,9 @@ def tables_first(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     tables = [piece for piece in pieces if piece.source == "beside" and piece.data["x"].kind == "token"]
     if len(tables) != 1:
         raise BadInput(
-            f"a model with {len(tables)} blocks of tables beside its layers", "one, as in DLRM", "cut behind its first layer instead"
+            f"a model with {len(tables)} blocks of tables beside its layers",
+            "one, as in DLRM",
+            "cut behind its first layer instead",
         )
     leader = replace(tables[0], source="data")
     rest = tuple(replace(p, source="beside") if p.source == "data" else p for p in pieces if p is not tables[0])

@@ -162,4 +162,6 @@ def no_such_key(key: int) -> BadInput:
 
 def no_optimizer() -> BadInput:
     """Return the refusal of an update without an optimizer."""
-    return BadInput("an update of a model without an optimizer", "sgd, momentum, adam or adamw", "open the model with one of these")
+    return BadInput(
+        "an update of a model without an optimizer", "sgd, momentum, adam or adamw", "open the model with one of these"
+    )
