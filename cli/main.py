@@ -23,6 +23,7 @@ DONE, FINDING, BAD_INPUT, STOPPED = 0, 1, 2, 130
 COMMANDS: dict[str, str] = {
     "app": "Open the portal in a browser.",
     "advise": "Say which framework, on which accelerators, split how, for a workload.",
+    "split": "Say whether pools should share a workload, how, and what the link costs; run it.",
     "catalog": "Show accelerators, their slices and prices, and import price lists.",
     "devices": "Show what is attached, what could use it, and why something cannot.",
     "runtimes": "Show the runtimes that can be probed.",

@@ -13,6 +13,8 @@ from core.picture import WORD, Picture
 from core.probe import Measurement, Outcome, Probe, Runtime
 from core.quantity import Quantity
 from core.run import Run, RunSummary
+from core.split import Single, Split, SplitRun, Verified
+from core.statistics import iqr, median
 from core.workload import Block, Workload
 from services import code, models
 from services.code import CodeReport
@@ -50,6 +52,7 @@ def estimate(value: Estimate) -> Plain:
             "compile_s": quantity(value.compile_s),
             "cost_usd": quantity(value.cost_usd),
             "energy_j": quantity(value.energy_j),
+            "job_s": quantity(value.job_s),
         },
         "breakdown": [{"term": one.term, "block": one.block, "seconds": quantity(one.seconds)} for one in value.breakdown],
         "memory_parts": dict(value.memory_parts),
@@ -78,6 +81,53 @@ def recommendation(value: Recommendation, run_id: str | None) -> Plain:
             for one in value.gaps
         ],
         "confidence": to_plain(value.confidence),
+    }
+
+
+def split(value: SplitRun, run_id: str | None) -> Plain:
+    """Return the document of `split`."""
+    told: Split = value.split
+    return {
+        "run_id": run_id,
+        "mode": told.mode, "objective": told.objective, "verdict": told.verdict,
+        "saving": told.saving, "least_saving": told.least_saving,
+        "sentence": told.sentence, "why": told.why,
+        "best_single": None if told.best_single is None else _single(told.best_single),
+        "singles": [_single(one) for one in told.singles],
+        "link": None if told.link is None else to_plain(told.link),
+        "shares": [
+            {"pool": pool(one.pool), "runtime": one.runtime, "fraction": one.fraction, "amount": one.amount, "unit": one.unit,
+             "busy_s": one.busy_s, "wait_s": one.wait_s, "memory_bytes": one.memory_bytes, "detail": one.detail}
+            for one in told.shares
+        ],
+        "step": {"seconds": quantity(told.seconds), "cost_usd": quantity(told.cost_usd), "energy_j": quantity(told.energy_j),
+                 "terms": dict(told.terms), "timeline": to_plain(told.timeline)},
+        "moves": to_plain(told.moves),
+        "break_even": {one.what: {"unit": one.unit, "now": one.now, "at": one.at, "words": one.words} for one in told.break_even},
+        "curves": to_plain(told.curves),
+        "others": [{"mode": mode, "seconds": seconds, "said": said} for mode, seconds, said in told.others],
+        "verdicts": to_plain(told.verdicts),
+        "missing": list(told.missing),
+        "verified": None if value.verified is None else _verified(value.verified),
+    }
+
+
+def _single(value: Single) -> Plain:
+    return {"pool": pool(value.pool), "runtime": value.runtime, "seconds": quantity(value.seconds),
+            "cost_usd": quantity(value.cost_usd), "energy_j": quantity(value.energy_j), "feasible": value.feasible,
+            "missing": value.missing}
+
+
+def _verified(value: Verified) -> Plain:
+    steps = value.step_s
+    return {
+        "mode": value.mode, "sides": list(value.sides), "shares": list(value.shares),
+        "planned_s": quantity(value.planned_s), "median_s": median(steps) if steps else None,
+        "iqr_s": iqr(steps) if steps else None, "n": len(steps), "step_s": list(steps), "single_s": list(value.single_s),
+        "checks": [{"what": one.what, "difference": one.difference, "tolerance": one.tolerance, "ok": one.holds}
+                   for one in value.checks],
+        "losses": list(value.losses), "link": None if value.link is None else to_plain(value.link),
+        "timeline": to_plain(value.timeline), "ended": value.ended,
     }
 
 

@@ -35,11 +35,10 @@ def link_between(first: Side, second: Side, given: Link | None) -> tuple[Link, s
 
 
 def _network(side: Side) -> float | None:
-    """Return bytes a second that all hosts of a pool send together."""
+    """Return bytes a second that all hosts of a pool send together; part of a host has its part of the network."""
     if side.chip is None or side.chip.internode_bytes_per_s is None:
         return None
-    hosts = -(-side.pool.count // (side.chip.chips_per_host or 1))
-    return side.chip.internode_bytes_per_s * max(hosts, side.pool.hosts)
+    return side.chip.internode_bytes_per_s * side.pool.count / (side.chip.chips_per_host or 1)
 
 
 def _cloud(side: Side) -> str:

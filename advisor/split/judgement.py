@@ -4,8 +4,9 @@ Operating two stacks costs people's time that no price list holds: a split is ad
 settable) of what is to be saved. Where no pool alone will do, any split that does is better than none.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from core import format as fmt
 from core.advice import Verdict
@@ -13,7 +14,16 @@ from core.device import Link
 from core.quantity import Quantity
 from core.split import Bar, BreakEven, Curve, Move, Share, Single, Split, pool_words
 
-MEASURES = {"time": "time", "cost": "cost", "energy": "energy"}
+ROUNDING = 1e-9
+"""What a saving may fall short of its bound by arithmetic alone."""
+
+
+Curves: TypeAlias = tuple[tuple[Curve, ...], tuple[BreakEven, ...]]
+
+
+def no_curves() -> Curves:
+    """Return none, for a plan that varies with nothing."""
+    return (), ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +34,7 @@ class Planned:
         mode: one of `core.split.MODES`.
         seconds, cost_usd, energy_j: as `core.split.Split` has them; seconds None where there is no plan, and `missing` says why.
         verdicts: what the rules say of this plan.
+        curves: works out the curves and where the link or the batch turns the choice; called for the plan that is shown.
         said: one phrase on the plan.
         feasible: whether it meets what is asked for (deadline, budget, latency).
     """
@@ -36,8 +47,8 @@ class Planned:
     shares: tuple[Share, ...] = ()
     moves: tuple[Move, ...] = ()
     timeline: tuple[Bar, ...] = ()
-    curves: tuple[Curve, ...] = ()
     break_even: tuple[BreakEven, ...] = ()
+    curves: Callable[[], Curves] = no_curves
     verdicts: tuple[Verdict, ...] = ()
     said: str = ""
     feasible: bool = True
@@ -90,13 +101,14 @@ def judge(
     shown = min(allowed or plans, key=lambda plan: (plan.seconds is None, rank[id(plan)], plans.index(plan)))
     alone = best_single(singles, objective)
     saving = saving_of(value_of(shown, objective), None if alone is None else value_of(alone, objective))
-    worth = bool(allowed) and (saving >= least_saving if saving is not None else alone is None)
+    worth = bool(allowed) and (saving >= least_saving - ROUNDING if saving is not None else alone is None)
     verdict = "hybrid" if worth else "single"
     alone_missing = (f"{pool_words(one.pool)}: {one.missing}" for one in singles if one.missing)
     missing = tuple(dict.fromkeys((*shown.missing, *alone_missing)))
+    curves, turns = shown.curves()
     return Split(
         shown.mode, objective, verdict, saving, least_saving, link, shown.seconds, shown.cost_usd, shown.energy_j, shown.terms,
-        shown.shares, shown.moves, shown.timeline, shown.curves, shown.break_even, singles, alone,
+        shown.shares, shown.moves, shown.timeline, curves, (*turns, *shown.break_even), singles, alone,
         tuple(_other(plan) for plan in plans if plan is not shown), shown.verdicts, missing,
         _sentence(shown, alone, saving, verdict, objective, stage), _why(shown, alone, saving, least_saving, objective),
     )
@@ -112,7 +124,7 @@ def _sentence(
     plan: Planned, alone: Single | None, saving: float | None, verdict: str, objective: str, stage: str
 ) -> str:
     if verdict == "hybrid" and plan.seconds is not None:
-        gain = "" if saving is None else f", {saving:.0%} less {MEASURES[objective]} than {_words(alone)} alone"
+        gain = "" if saving is None else f", {saving:.0%} less {objective} than {_words(alone)} alone"
         gain = gain or ", and no pool alone will do"
         return f"Share it: {plan.said}: {fmt.seconds(plan.seconds.mid)} {stage}{gain}."
     if alone is None:
@@ -120,8 +132,8 @@ def _sentence(
     if saving is None or plan.excluded is not None or plan.seconds is None or not plan.feasible:
         return f"Keep to {_words(alone)} alone: {_barred(plan)}."
     if saving < 0:
-        return f"Keep to {_words(alone)} alone: hybrid loses by {-saving:.0%} in {MEASURES[objective]}."
-    return f"Keep to {_words(alone)} alone: hybrid saves {saving:.0%} in {MEASURES[objective]}, too little for two stacks."
+        return f"Keep to {_words(alone)} alone: hybrid loses by {-saving:.0%} in {objective}."
+    return f"Keep to {_words(alone)} alone: hybrid saves {saving:.0%} in {objective}, too little for two stacks."
 
 
 def _barred(plan: Planned) -> str:
@@ -139,7 +151,7 @@ def _why(plan: Planned, alone: Single | None, saving: float | None, least_saving
     longest = sorted(plan.terms, key=lambda term: -term[1])[:3]
     spent = ", ".join(f"{name} {fmt.seconds(seconds)}" for name, seconds in longest if seconds > 0)
     single = "" if alone is None or alone.seconds is None else f"; {_words(alone)} alone takes {fmt.seconds(alone.seconds.mid)}"
-    asked = f" Two stacks are worth it from {least_saving:.0%} of {MEASURES[objective]} saved" if saving is not None else ""
+    asked = f" Two stacks are worth it from {least_saving:.0%} of {objective} saved" if saving is not None else ""
     return f"The split takes {fmt.seconds(plan.seconds.mid)} ({spent}){single}.{asked}{'.' if asked else ''}"
 
 

@@ -78,7 +78,7 @@ def test_the_link_is_the_slower_network_of_the_two() -> None:
     found = link_between(gpu, tpu, None)
     assert not isinstance(found, str)
     rates = {key: catalog.accelerator(key).internode_bytes_per_s or 0.0 for key in ("h100-sxm", "tpu-v6e")}
-    slower = min(rates["h100-sxm"], 2 * rates["tpu-v6e"])
+    slower = min(rates["h100-sxm"], 16 / 8 * rates["tpu-v6e"])
     assert found[0].bytes_per_s == slower
 
 

@@ -1,0 +1,142 @@
+"""From a workload and its pools to an answer: each way of dividing that it allows, planned, held to the rules, judged."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from advisor.question import Question
+from advisor.rules.case import code_of
+from advisor.rules.split_case import EXACT, SplitCase
+from advisor.rules.split_case import Side as RuleSide
+from advisor.screening import split_verdicts
+from advisor.split.between import link_between
+from advisor.split.bill import price_break_even
+from advisor.split.compose_pipeline import pipeline_of
+from advisor.split.judgement import Planned, best_single, judge, saving_of, value_of
+from advisor.split.sides import Asked, AtBatch, Side, sides_of
+from core.advice import Recommendation, Verdict
+from core.device import Link
+from core.errors import BadInput
+from core.split import Single, Split, SplitOptions
+from core.workload import Workload
+
+Links: TypeAlias = tuple[tuple[Link | None, ...], ...]
+Planner: TypeAlias = Callable[[Workload, tuple[Side, ...], Links, int], Planned]
+PLANNERS: Mapping[str, Planner] = {"pipeline": pipeline_of}
+MODES_OF: Mapping[str, tuple[str, ...]] = {
+    "train": ("data", "local", "pipeline", "operators"),
+    "finetune": ("data", "local", "pipeline", "operators"),
+    "infer": ("data", "pipeline", "operators"),
+    "preprocess": ("data", "pipeline"),
+    "serve": ("serving",),
+    "rl": ("rl",),
+}
+"""What may be planned for each task; stages and portfolios have documents of their own."""
+SYNCHRONOUS = ("data", "pipeline", "operators")
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """One workload over several pools.
+
+    Args:
+        question: over exactly these pools.
+        asked: two or more, in order.
+        at_batch: the same workload at another batch.
+        options: mode, link and what has to be saved.
+    """
+
+    question: Question
+    asked: tuple[Asked, ...]
+    at_batch: AtBatch
+    options: SplitOptions
+
+
+def compose(mixed: Mixed) -> tuple[Split, Recommendation]:
+    """Return whether these pools should share the workload, and how; and the recommendation over each pool alone.
+
+    Raises:
+        BadInput: a mode that is not planned for this task.
+    """
+    workload, options = mixed.question.workload, mixed.options
+    modes = _modes(workload, options.mode)
+    sides, answer = sides_of(mixed.question, mixed.asked, mixed.at_batch)
+    links, said = _links(sides, options)
+    singles = tuple(side.single for side in sides)
+    objective = mixed.question.objective
+    plans = [PLANNERS[mode](workload, sides, links, mixed.question.seed) for mode in modes if mode in PLANNERS]
+    held = [_held(mixed, plan, sides, links, singles) for plan in plans]
+    told = judge(held, singles, objective, options.least_saving, links[0][1])
+    return replace(told, missing=tuple(dict.fromkeys((*told.missing, *said)))), answer
+
+
+def _modes(workload: Workload, asked: str) -> tuple[str, ...]:
+    allowed = MODES_OF[workload.task]
+    if not asked:
+        return allowed
+    if asked not in allowed:
+        raise BadInput(
+            f"mode {asked} for task {workload.task}", f"one of {', '.join(allowed)}",
+            "choose one of these; stages and portfolio are planned from a document of stages or of workloads",
+        )
+    return (asked,)
+
+
+def _links(sides: tuple[Side, ...], options: SplitOptions) -> tuple[Links, tuple[str, ...]]:
+    """Return the link between each pair of pools, and what is to be said of those that nobody gave or knows."""
+    given = None if options.link_bytes_per_s is None else Link(options.link_latency_s or 0.0, options.link_bytes_per_s)
+    said: dict[str, None] = {}
+    rows: list[list[Link | None]] = [[None] * len(sides) for _ in sides]
+    for a, first in enumerate(sides):
+        for b, second in enumerate(sides):
+            if a >= b:
+                continue
+            found = link_between(first, second, given)
+            if isinstance(found, str):
+                said[found] = None
+            else:
+                rows[a][b] = rows[b][a] = found[0]
+                if given is None:
+                    said[f"link between {first.name} and {second.name}: {found[1]}"] = None
+    return tuple(tuple(row) for row in rows), tuple(said)
+
+
+def _held(mixed: Mixed, plan: Planned, sides: tuple[Side, ...], links: Links, singles: tuple[Single, ...]) -> Planned:
+    """Return a plan with what the rules say of it, and with the prices at which the choice turns."""
+    used = tuple(side for side in sides if any(share.pool == side.pool and share.fraction > 0 for share in plan.shares))
+    verdicts = _verdicts(mixed, plan, used or sides, links, singles)
+    turns = () if plan.seconds is None else tuple(
+        found for side in used
+        if (found := price_break_even(side, used, plan.seconds.mid, singles, mixed.options.least_saving)) is not None
+    )
+    return replace(plan, verdicts=verdicts, break_even=(*plan.break_even, *turns))
+
+
+def _verdicts(
+    mixed: Mixed, plan: Planned, used: tuple[Side, ...], links: Links, singles: tuple[Single, ...]
+) -> tuple[Verdict, ...]:
+    """Return what the rules say of the first two unlike pools of a plan."""
+    first = used[0]
+    unlike = (side for side in used[1:] if _rule_side(side).family != _rule_side(first).family)
+    second = next(unlike, used[1] if used[1:] else None)
+    if second is None:
+        return ()
+    objective = mixed.question.objective
+    alone = best_single(singles, objective)
+    code = code_of(mixed.question.workload, mixed.question.today)
+    moved = sum(move.size_bytes for move in plan.moves)
+    saving = saving_of(value_of(plan, objective), None if alone is None else value_of(alone, objective))
+    link = links[0][1]
+    case = SplitCase(
+        code, (_rule_side(first), _rule_side(second)),
+        synchronous=plan.mode == "data", staged=True, one_program=False,
+        link_bytes_per_s=None if link is None else link.bytes_per_s, link_latency_s=None if link is None else link.latency_s,
+        transfer_bytes=moved or None, stage_s=None if plan.seconds is None else plan.seconds.mid,
+        meets_alone=alone is not None, saving=saving, reproducible=bool(code.names(*EXACT)) or None,
+    )
+    return split_verdicts(case)
+
+
+def _rule_side(side: Side) -> RuleSide:
+    vendor = "" if side.chip is None else side.chip.vendor.lower()
+    return RuleSide(side.pool.accelerator, side.pool.kind, vendor, side.pool.count, side.chip, side.runtime, side.pool.where)

@@ -1,0 +1,170 @@
+"""Layers of a workload in a row over the pools of a split: from estimates to a problem, and from its plan to an answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from advisor.split.bandwidth import bandwidth_of
+from advisor.split.bill import cost_of_split, energy_of_split
+from advisor.split.judgement import Curves, Planned
+from advisor.split.layers import Layer, layers_of, parts_on, state_bytes
+from advisor.split.pipeline import plan_pipeline, plan_with_links, why_no_pipeline
+from advisor.split.pipeline_words import Crossing, PipelinePlan, PipelineProblem, Sizing, Stage, StagePool
+from advisor.split.sides import Side
+from advisor.split.spread import Uncertain, spread
+from core.device import Link
+from core.split import Share, pool_words
+from core.workload import Workload
+
+MOST_MICRO_BATCHES = 64
+USABLE = 0.9
+"""Part of a chip's memory that stages may fill; the rest is the runtime's, buffers and what fragments."""
+MOST_UPDATE = 0.5
+UPDATE_PASSES = 2.0
+"""Every byte of weights, gradients and states is read or written about twice by an update."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What the problem is made of."""
+
+    workload: Workload
+    sides: tuple[Side, ...]
+    layers: tuple[Layer, ...]
+    micro_batches: tuple[int, ...]
+
+
+def pipeline_of(workload: Workload, sides: tuple[Side, ...], links: tuple[tuple[Link | None, ...], ...], seed: int) -> Planned:
+    """Return the best pipeline over at least two of the pools.
+
+    Args:
+        workload: the job.
+        sides: two or more.
+        links: between each pair of sides, None on the diagonal and where none is known.
+        seed: of the draws behind the band.
+    """
+    layers = layers_of(workload)
+    if isinstance(layers, str):
+        return Planned("pipeline", missing=(layers,), said=layers)
+    paced = tuple(side for side in sides if side.pace is not None and side.alone is not None)
+    if len(paced) < 2:
+        missing = tuple(f"{side.name}: {side.missing}" for side in sides if side.pace is None)
+        return Planned("pipeline", missing=missing, said="the pace of a pool is not known")
+    counts = _micro_batches(workload.batch, paced)
+    if not counts:
+        return Planned("pipeline", missing=("the batch cannot be cut into micro-batches that every pool can do",))
+    row = _Row(workload, paced, layers, counts)
+    kept = [index for index, side in enumerate(sides) if side in paced]
+    problem = PipelineProblem(
+        tuple(_stage_pool(row, side) for side in paced), tuple(_crossing(row, count) for count in counts),
+        tuple(tuple(links[a][b] for b in kept) for a in kept), ("1f1b",), least_pools=2,
+    )
+    found = plan_pipeline(problem)
+    if found is None:
+        reasons = why_no_pipeline(problem)
+        return Planned("pipeline", missing=reasons, said="; ".join(reasons))
+    return _planned(row, problem, found, seed)
+
+
+def _micro_batches(batch: int, sides: Sequence[Side]) -> tuple[int, ...]:
+    """Return into how many micro-batches the batch may be cut: its divisors, each a batch that every pool can do."""
+    grains = [side.pace.grain for side in sides if side.pace is not None]
+    return tuple(
+        count for count in range(1, min(batch, MOST_MICRO_BATCHES) + 1)
+        if batch % count == 0 and all((batch // count) % grain == 0 for grain in grains)
+    )
+
+
+def _stage_pool(row: _Row, side: Side) -> StagePool:
+    """Return what each layer takes on one pool; memory is counted for one of its chips, over which all is spread."""
+    assert side.alone is not None
+    parts = parts_on(side.alone, row.workload, row.layers)
+    update_s = _update_s(row, side)
+    chips = side.pool.count
+    capacity = side.alone.capacity_bytes or (side.chip.memory_bytes if side.chip is not None else None)
+    return StagePool(
+        side.name, tuple(_sizing(row, side, count, parts, update_s) for count in row.micro_batches),
+        tuple(state_bytes(layer, row.workload) / chips for layer in row.layers),
+        None if capacity is None else USABLE * capacity,
+        tuple(update_s * part for part in _parameter_parts(row.layers)),
+    )
+
+
+def _sizing(row: _Row, side: Side, count: int, parts: Sequence[float], update_s: float) -> Sizing:
+    assert side.pace is not None
+    workload = row.workload
+    micro_s = max(0.0, side.pace.seconds(workload.batch // count) - update_s)
+    forward = workload.flop_forward / (workload.flop_per_step or 1) if workload.trains else 1.0
+    return Sizing(
+        count, tuple(micro_s * part * forward for part in parts), tuple(micro_s * part * (1.0 - forward) for part in parts),
+        tuple(_kept(layer, side) / count / side.pool.count if workload.trains else 0.0 for layer in row.layers),
+    )
+
+
+def _kept(layer: Layer, side: Side) -> float:
+    """Return what a layer keeps of the whole batch: only its input where the pool's plan computes activations again."""
+    again = side.alone is not None and side.alone.candidate.plan.remat
+    return min(layer.input_bytes or layer.kept_bytes, layer.kept_bytes) if again else layer.kept_bytes
+
+
+def _update_s(row: _Row, side: Side) -> float:
+    """Return seconds of the update of the whole model: its bytes through memory, no more than half of a small step."""
+    if not row.workload.trains or side.chip is None or side.chip.memory_bytes_per_s is None or side.pace is None:
+        return 0.0
+    size = sum(state_bytes(layer, row.workload) for layer in row.layers)
+    seconds = UPDATE_PASSES * size / (side.pool.count * side.chip.memory_bytes_per_s)
+    return min(seconds, MOST_UPDATE * side.pace.seconds(side.pace.grain))
+
+
+def _parameter_parts(layers: Sequence[Layer]) -> tuple[float, ...]:
+    whole = sum(layer.parameter_count for layer in layers)
+    return tuple(layer.parameter_count / whole if whole else 0.0 for layer in layers)
+
+
+def _crossing(row: _Row, count: int) -> Crossing:
+    """Return what crosses after each layer: the next one's input forward, its gradient back in the same width."""
+    sizes = tuple(layer.input_bytes / count for layer in row.layers[1:])
+    return Crossing(count, sizes, sizes if row.workload.trains else (0.0,) * len(sizes))
+
+
+def _planned(row: _Row, problem: PipelineProblem, found: PipelinePlan, seed: int) -> Planned:
+    by_name = {side.name: side for side in row.sides}
+    used = [by_name[stage.pool] for stage in found.stages]
+    parts = [_uncertain(by_name[stage.pool], stage) for stage in found.stages]
+    evidence = f"{len(row.layers)} layers, {found.micro_batches} micro-batches, {found.schedule}"
+    seconds = spread(found.seconds, parts, seed, evidence)
+    shares = tuple(_share(by_name[stage.pool], stage, found, row) for stage in found.stages)
+    gap = "" if found.proved else f", at most {found.gap:.1%} above the best"
+    cuts = " | ".join(f"{stage.stop - stage.first} layers on {pool_words(by_name[stage.pool].pool)}" for stage in found.stages)
+    return Planned(
+        "pipeline", seconds, cost_of_split(row.workload, used, seconds), energy_of_split(row.workload, used, seconds),
+        found.terms, shares, found.moves, found.timeline, curves=lambda: _by_bandwidth(problem, found),
+        said=f"{cuts}, {found.micro_batches} micro-batches{gap}",
+    )
+
+
+def _by_bandwidth(problem: PipelineProblem, found: PipelinePlan) -> Curves:
+    """Return the curve of the step against the links' rate, planned again at each, and where the best pool alone is as fast."""
+    rates = [link.bytes_per_s for row in problem.links for link in row if link is not None]
+    single = found.best_single
+    if not rates or single is None or single.seconds is None:
+        return (), ()
+
+    def seconds(rate: float) -> float:
+        plan = plan_with_links(problem, rate)
+        return plan.seconds if plan is not None else float("inf")
+
+    return bandwidth_of(seconds, min(rates), single.seconds)
+
+
+def _uncertain(side: Side, stage: Stage) -> Uncertain:
+    tier = side.alone.step_time_s.tier if side.alone is not None and side.alone.step_time_s is not None else "datasheet"
+    return Uncertain(stage.busy_s, side.sigma, tier)
+
+
+def _share(side: Side, stage: Stage, found: PipelinePlan, row: _Row) -> Share:
+    fraction = dict(found.fractions)[stage.pool]
+    names = row.layers[stage.first].name, row.layers[stage.stop - 1].name
+    return Share(
+        side.pool, side.runtime, fraction, float(stage.stop - stage.first), "layers", stage.busy_s, stage.wait_s,
+        stage.memory_bytes, f"{names[0]} to {names[1]}, {stage.in_flight} micro-batches in flight",
+    )

@@ -1,0 +1,63 @@
+"""`./tandem split WORKLOAD --pool KEY=N --pool KEY=N`: these pools together, or one of them alone?"""
+
+import click
+
+from cli import shapes
+from cli.main import DONE, FINDING
+from cli.output import document, progress, table, write
+from cli.parts import Number, json_flag, tell_progress, titled
+from core.errors import TandemError
+from core.split import MODES, SplitOptions
+from core.workload import OBJECTIVES
+from reports.split_text import Section, sections
+from services import runs, work, workloads
+from services import split as service
+
+
+@click.command()
+@click.argument("workload")
+@click.option("--pool", "pools", multiple=True, required=True, metavar="KEY=N[@RUNTIME]",
+              help="One pool; give it twice or more. An attached device by its id (cpu:0@jax), a chip as in --pools of advise.")
+@click.option("--link-gbps", type=Number(1e-6, 1e6), help="Gbit/s between the pools, each way; else the slower hosts' network.")
+@click.option("--link-latency-ms", type=Number(0, 60000), help="One way, with --link-gbps.", default=0.1, show_default=True)
+@click.option("--mode", type=click.Choice(MODES), help="How to divide; without it every way that the workload allows.")
+@click.option("--objective", type=click.Choice(OBJECTIVES), help="What is to be saved; without it the workload's own.")
+@click.option("--least-saving", type=Number(0, 0.99), default=0.2, show_default=True,
+              help="Fraction that two stacks have to save to be worth it.")
+@click.option("--verify", is_flag=True, help="Run the plan on the attached devices, and hold it to what is measured.")
+@click.option("--budget-s", type=Number(1, 86400), default=120.0, show_default=True, help="Seconds of running at most.")
+@json_flag
+def split(
+    workload: str, pools: tuple[str, ...], link_gbps: float | None, link_latency_ms: float, mode: str | None,
+    objective: str | None, least_saving: float, budget_s: float, *, verify: bool, as_json: bool,
+) -> int:
+    """WORKLOAD is a YAML or JSON file, - for standard input, or a preset: NAME or NAME:TASK (llama-3-8b:train)."""
+    understood = workloads.read(workload)
+    rate = None if link_gbps is None else link_gbps * 1e9 / 8
+    latency_s = None if link_gbps is None else link_latency_ms / 1e3
+    options = SplitOptions(pools, mode or "", rate, latency_s, least_saving, verify, budget_s)
+    run_id = service.create(understood.document, options, objective)
+    progress(f"run {run_id}: {titled(understood.workload)}")
+    work.work(run_id, tell_progress)
+    run = runs.open_run(run_id)
+    if run.split is None:
+        raise TandemError(f"run {run_id} ended without a split ({run.state}): {run.error}")
+    if as_json:
+        document(shapes.split(run.split, run_id))
+    else:
+        for section in sections(run.split.split, run.workload):
+            _tell(section)
+        write(f"\nKept: ./tandem show {run_id}; ./tandem report {run_id} --format html -o report.html")
+    verified = run.split.verified
+    failed = verify and (verified is None or bool(verified.ended) or not all(check.holds for check in verified.checks))
+    planned = run.split.split.seconds is not None or run.split.split.best_single is not None
+    return FINDING if failed or not planned else DONE
+
+
+def _tell(section: Section) -> None:
+    """Write one part of the answer: its title, what it says, its table."""
+    write(("\n" if section.rows else "") + section.title)
+    for line in section.text:
+        write(line)
+    if section.rows:
+        table(section.heads, section.rows)
