@@ -3,6 +3,7 @@
 It must not know what its numbers are asked for. States far from what is ever seen are left out, which bounds the work.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,23 +83,17 @@ class Chain:
 
         Source: Bakry and Emery's identity for the square of a function along a Markov process, with the reward added.
         """
-        from scipy import linalg
-
-        solve: Any = linalg.solve_banded  # pyright: ignore[reportUnknownMemberType] - SciPy's are in part without types
         size = len(self.speeds)
         mean = np.zeros(size) if self._mean is None else self._mean
         variance = np.zeros(size) if self._variance is None else self._variance
         up, down, pace = self.up / self.speeds, self.down / self.speeds, 1.0 / self.speeds
         steps = max(1, round(_STEPS * (tokens - self._done) / tokens))
-        width = (tokens - self._done) / steps
-        bands = np.zeros((3, size))
-        bands[0, 1:], bands[1], bands[2, :-1] = -width / 2 * up[:-1], 1 + width / 2 * (up + down), -width / 2 * down[1:]
+        half = (tokens - self._done) / steps / 2
+        solve = _solver(half, up, down)
         for _ in range(steps):
             before = _field(mean, up, down)
-            drift = _applied(mean, up, down)
-            mean = np.asarray(solve((1, 1), bands, mean + width / 2 * drift + width * pace))
-            grown = width / 2 * (before + _field(mean, up, down))
-            variance = np.asarray(solve((1, 1), bands, variance + width / 2 * _applied(variance, up, down) + grown))
+            mean = solve(mean + half * _applied(mean, up, down) + 2 * half * pace)
+            variance = solve(variance + half * (_applied(variance, up, down) + before + _field(mean, up, down)))
         self._done, self._mean, self._variance = tokens, mean, variance
         if not self.stalls:
             return mean, np.maximum(variance, 0.0)
@@ -161,6 +156,24 @@ def chain_of(
         in_flight=float(np.sum(free * np.arange(most)) + most * waiting),
         stalls=most > 1,
     )
+
+
+def _solver(half: float, up: Floats, down: Floats) -> Callable[[Floats], Floats]:
+    """Return what solves `x - half A x = b` for the walk's generator A, factored once."""
+    leaves = up.copy()
+    leaves[-1] = 0.0
+    falls = down.copy()
+    falls[0] = 0.0
+    middle = 1 + half * (leaves + falls)
+    below, above = -half * down[1:], -half * up[:-1]
+    if len(up) < 3:  # LAPACK's wrapper wants a second diagonal
+        inverse = np.linalg.inv(np.diag(middle) + np.diag(below, -1) + np.diag(above, 1))
+        return lambda right: inverse @ right
+    from scipy import linalg
+
+    lapack: Any = linalg.lapack
+    lower, main, upper, second, pivots, _ = lapack.dgttrf(below, middle, above)
+    return lambda right: lapack.dgttrs(lower, main, upper, second, pivots, right)[0]
 
 
 def _even_wait(service_s: float, load: float) -> tuple[float, float]:

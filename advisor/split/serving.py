@@ -1,0 +1,186 @@
+"""Plans the cheapest fleet of unlike replicas: how many of each kind in which role, and which requests go where.
+
+A mixed integer program, as Melange's: whole numbers of replicas, fractions of each class by route; a replica that serves two
+classes is full when the parts of its time add up to one. What one replica may be given was cut down beforehand to what keeps the
+target (`advisor.split.serving_rates`), so that no latency appears here. HiGHS proves the optimum.
+
+Source: Griggs et al., Melange, arXiv:2404.14527, section 5; HiGHS through SciPy's `milp`.
+"""
+
+from dataclasses import replace
+
+from advisor.split.serving_program import Program
+from advisor.split.serving_words import LINK_USE, FleetAlone, Group, NoFleet, Route, ServingPlan, ServingProblem
+from core.split import Bar, Move
+
+_TINY = 1e-7
+_FEWER_CHIPS = 1e-7
+"""What a chip counts beside its price, relative to the dearest replica: of two fleets that cost the same, the smaller one."""
+_NONE_WILL = "no number of its replicas serves it all within the targets"
+
+
+def plan_serving(problem: ServingProblem, limit_s: float = 20.0) -> ServingPlan | NoFleet:
+    """Return the cheapest fleet, with each pool alone beside it.
+
+    Args:
+        problem: what is asked.
+        limit_s: seconds that the solver may take; what it cannot prove by then shows in the bound.
+    """
+    singles = tuple(_alone(problem, pool, limit_s) for pool in problem.pools)
+    found = _solve(problem, problem.routes, limit_s)
+    if isinstance(found, tuple):
+        return NoFleet(found, singles)
+    groups, routing, bound = found.groups, found.routing, found.bound
+    busy: dict[str, float] = {}
+    for group in groups:
+        busy[group.pool] = busy.get(group.pool, 0.0) + group.busy
+    whole = sum(busy.values())
+    terms = _terms(problem, routing)
+    return ServingPlan(
+        found.price, groups, routing, sum(seconds for _, seconds in terms), terms,
+        tuple((pool, busy.get(pool, 0.0) / whole) for pool in problem.pools), _moves(problem, routing),
+        _timeline(problem, routing), singles, min(bound, found.price),
+    )
+
+
+class _Found:
+    """A solved fleet."""
+
+    def __init__(
+        self, price: float, groups: tuple[Group, ...], routing: tuple[tuple[str, Route, float], ...], bound: float
+    ) -> None:
+        self.price, self.groups, self.routing, self.bound = price, groups, routing, bound
+
+
+def _alone(problem: ServingProblem, pool: str, limit_s: float) -> FleetAlone:
+    """Return the cheapest fleet of one pool."""
+    routes = tuple(route for route in problem.routes if all(problem.pool_of(leg.replica) == pool for leg in route.legs))
+    found = _solve(problem, routes, limit_s)
+    if isinstance(found, tuple):
+        return FleetAlone(pool, None, (), found[0])
+    return FleetAlone(pool, found.price, found.groups)
+
+
+def _solve(problem: ServingProblem, routes: tuple[Route, ...], limit_s: float) -> "_Found | tuple[str, ...]":
+    """Return the cheapest fleet over some of the routes, or why there is none."""
+    without = tuple(
+        f"{name}: {_why(problem, name)}" for name, _ in problem.requests if all(route.request != name for route in routes)
+    )
+    if without:
+        return without
+    kinds = sorted({(leg.replica, leg.role) for route in routes for leg in route.legs})
+    rates, replicas = dict(problem.requests), {one.name: one for one in problem.replicas}
+    dearest = max(one.price_usd_per_h for one in problem.replicas) or 1.0
+    program = Program()
+    parts = [program.variable(upper=1.0) for _ in routes]
+    counts = {
+        kind: program.variable(replicas[kind[0]].price_usd_per_h + _FEWER_CHIPS * dearest * replicas[kind[0]].chips, whole=True)
+        for kind in kinds
+    }
+    for name in rates:
+        program.row({part: 1.0 for part, route in zip(parts, routes, strict=True) if route.request == name}, 1.0, 1.0)
+    for kind, count in counts.items():
+        work = {
+            part: rates[route.request] / leg.most_per_s
+            for part, route in zip(parts, routes, strict=True) for leg in route.legs if (leg.replica, leg.role) == kind
+        }
+        program.row({**work, count: -1.0}, most=0.0)
+    _limit(program, problem, counts)
+    for source, target, link in problem.links:
+        program.row({
+            part: rates[route.request] * route.crossing_bytes / link.bytes_per_s
+            for part, route in zip(parts, routes, strict=True) if _crosses(problem, route) == (source, target)
+        }, most=LINK_USE)
+    solved = program.solve(limit_s)
+    if not solved.values:
+        return (_NONE_WILL if solved.infeasible else f"the solver found no fleet within {limit_s:g} s",)
+    fractions = [max(solved.values[part], 0.0) for part in parts]
+    return _read(problem, routes, fractions, {kind: round(solved.values[count]) for kind, count in counts.items()}, solved.bound)
+
+
+def _limit(program: Program, problem: ServingProblem, counts: dict[tuple[str, str], int]) -> None:
+    """Add what may be had at most: replicas of a kind over all roles, and chips of a pool over all kinds."""
+    for one in problem.replicas:
+        if one.most is not None:
+            program.row({count: 1.0 for (name, _), count in counts.items() if name == one.name}, most=one.most)
+    chips = {one.name: float(one.chips) for one in problem.replicas}
+    for pool, most in problem.stocks:
+        program.row({count: chips[name] for (name, _), count in counts.items() if problem.pool_of(name) == pool}, most=most)
+
+
+def _read(
+    problem: ServingProblem, routes: tuple[Route, ...], fractions: list[float], counts: dict[tuple[str, str], int], bound: float
+) -> _Found:
+    """Return the solver's answer in words, with the rounding of fractions taken out."""
+    rates = dict(problem.requests)
+    used = [(value, route) for value, route in zip(fractions, routes, strict=True) if value > _TINY]
+    sums = {name: sum(value for value, route in used if route.request == name) for name in rates}
+    routing = tuple((route.request, route, value / sums[route.request]) for value, route in used)
+    groups: list[Group] = []
+    for (name, role), count in counts.items():
+        one = next(replica for replica in problem.replicas if replica.name == name)
+        busy = sum(
+            fraction * rates[request] / leg.most_per_s
+            for request, route, fraction in routing for leg in route.legs if (leg.replica, leg.role) == (name, role)
+        )
+        if count:
+            groups.append(Group(name, one.pool, role, count, busy, count * one.price_usd_per_h))
+    price = sum(group.price_usd_per_h for group in groups)
+    return _Found(price, tuple(groups), routing, bound)
+
+
+def _crosses(problem: ServingProblem, route: Route) -> tuple[str, str] | None:
+    """Return between which pools a route's keys and values go; None where they stay."""
+    pools = [problem.pool_of(leg.replica) for leg in route.legs]
+    return (pools[0], pools[-1]) if pools[0] != pools[-1] else None
+
+
+def _why(problem: ServingProblem, request: str) -> str:
+    """Return why no route serves a class."""
+    said = [f"{replica}: {why}" for name, replica, why in problem.missing if name == request]
+    return "; ".join(said) or "no replica serves it within its targets"
+
+
+def _terms(problem: ServingProblem, routing: tuple[tuple[str, Route, float], ...]) -> tuple[tuple[str, float], ...]:
+    """Return the seconds of a mean request by what they are spent on."""
+    rates = dict(problem.requests)
+    every = sum(rates.values())
+    found: dict[str, float] = {}
+    for request, route, fraction in routing:
+        weight = fraction * rates[request] / every
+        for leg in route.legs:
+            found[leg.role] = found.get(leg.role, 0.0) + weight * leg.seconds
+        if route.crossing_s:
+            found["link"] = found.get("link", 0.0) + weight * route.crossing_s
+    return tuple(sorted(found.items()))
+
+
+def _moves(problem: ServingProblem, routing: tuple[tuple[str, Route, float], ...]) -> tuple[Move, ...]:
+    """Return what crosses in one second, by pair of pools."""
+    rates = dict(problem.requests)
+    found: dict[tuple[str, str], Move] = {}
+    for request, route, fraction in routing:
+        pair = _crosses(problem, route)
+        if pair is None:
+            continue
+        count = fraction * rates[request]
+        before = found.get(pair, Move("keys and values", *pair, 0.0, 0.0, 0.0))
+        seconds = before.seconds + count * route.crossing_s
+        crossed = before.size_bytes + count * route.crossing_bytes
+        found[pair] = replace(before, size_bytes=crossed, seconds=seconds, exposed_s=seconds)
+    return tuple(found[pair] for pair in sorted(found))
+
+
+def _timeline(problem: ServingProblem, routing: tuple[tuple[str, Route, float], ...]) -> tuple[Bar, ...]:
+    """Return one request on the route that most requests take."""
+    rates = dict(problem.requests)
+    request, route, _ = max(routing, key=lambda one: (rates[one[0]] * one[2], one[0]))
+    bars: list[Bar] = []
+    clock = 0.0
+    for number, leg in enumerate(route.legs):
+        if number:
+            bars.append(Bar("link", clock, clock + route.crossing_s, "move", f"keys and values of {request}"))
+            clock += route.crossing_s
+        bars.append(Bar(problem.pool_of(leg.replica), clock, clock + leg.seconds, "compute", f"{leg.role} of {request}"))
+        clock += leg.seconds
+    return tuple(bars)
