@@ -1,8 +1,9 @@
-"""`./tandem runtimes`: what can be probed, and building or removing environments of their own."""
+"""`./tandem runtimes`: what can be probed, building or removing environments of their own, and which one works where."""
 
 import click
 
 from cli import shapes
+from cli.environments import resolve
 from cli.output import document, progress, table, write
 from cli.parts import json_flag, stopped_by_signals
 from core import format as fmt
@@ -44,6 +45,9 @@ def install(environment: str) -> None:
 def remove(environment: str) -> None:
     """Remove an environment; what was measured with it stays."""
     write(f"{environment} is removed; {fmt.count(service.remove(environment), 'B')} are free again")
+
+
+runtimes.add_command(resolve)
 
 
 def _tell(*, as_json: bool) -> None:
