@@ -124,6 +124,26 @@ class Targets:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestClass:
+    """Requests of one kind that a fleet is to serve.
+
+    Args:
+        name: unique in its workload.
+        per_s: that come, in the mean.
+        prompt, output: tokens of a mean request.
+        first_token_ms, per_token_ms, latency_ms: what one in a hundred may exceed; None where nothing is asked.
+    """
+
+    name: str
+    per_s: float
+    prompt: int
+    output: int
+    first_token_ms: float | None = None
+    per_token_ms: float | None = None
+    latency_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PoolRequest:
     """A pool that the user named.
 
@@ -165,6 +185,7 @@ class Workload:
         units_per_step: that many units in one step.
         dtype: compute dtype, a key of `core.ops.DTYPE_BYTES`.
         optimizer: one of `OPTIMIZERS`; `none` for inference.
+        requests: classes of requests that are to be served; empty where the targets tell one.
         peaks: memory over time of a model that was read from a file; None where it follows from the blocks.
         assumptions: what Tandem filled in and the user did not say, one short phrase each; shown as chips.
     """
@@ -189,6 +210,7 @@ class Workload:
     assumptions: tuple[str, ...] = ()
     source: str = ""
     peaks: Peaks | None = None
+    requests: tuple[RequestClass, ...] = ()
 
     @property
     def trains(self) -> bool:
