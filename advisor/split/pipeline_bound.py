@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from advisor.split.pipeline_schedule import Floats, Times, depth
 
-COARSE, ROUNDS = 128, 40
+COARSE, ROUNDS = 128, 25
 """Groups of layers on which weights are improved, and how often."""
 
 

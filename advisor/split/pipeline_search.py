@@ -18,8 +18,8 @@ from advisor.split.pipeline_tables import Cut, Cuts, Order, Tables
 MOST_POOLS = 6
 """So many have all their orders tried: 1,956."""
 MOST_PLANS = 1_500_000
-"""Plans that are bounded one by one at most: about a second. Each order counts as `ORDER_COST` by itself."""
-ORDER_COST = 1000
+"""Plans, begun ones too, that are bounded one by one at most: about a second. Each order counts as `ORDER_COST` by itself."""
+ORDER_COST = 2000
 MOST_ROUNDS = 150e6
 """Passes x plans that are timed at most."""
 SAME = 1e-12
@@ -133,12 +133,11 @@ def _ways(tables: Tables, cut: Cut, order: Order) -> tuple[float, float]:
 
 def _search(tables: Tables, best: Best, cut: Cut, schedule: str, order: Order, bound: float) -> None:
     best.plans += ORDER_COST
-    edges = written_out(tables, cut, schedule, order, best.enough, MOST_PLANS - best.plans)
+    edges = _written_out(tables, best, cut, schedule, order)
     if edges is None:
         best.bound_s = min(best.bound_s, bound)
         return
     edges = edges[:, tables.fits(cut, schedule, order, edges)]
-    best.plans += edges.shape[1]
     if not edges.shape[1]:
         return
     bounds = of_plans(tables.times(cut, order, edges), schedule, cut.micro_batches)
@@ -153,18 +152,13 @@ def _search(tables: Tables, best: Best, cut: Cut, schedule: str, order: Order, b
         begun, size = begun + size, min(4096, 2 * size)
 
 
-def written_out(tables: Tables, cut: Cut, schedule: str, order: Order, limit_s: float, most: int) -> Cuts | None:
-    """Return the edges of all plans of one order that may take less than a limit, (stages + 1, plans); None when too many.
+def _written_out(tables: Tables, best: Best, cut: Cut, schedule: str, order: Order) -> Cuts | None:
+    """Return the edges of all plans of one order that may be better, (stages + 1, plans); None when they are too many.
 
-    A stage whose passes, and the way to it and back, take longer than the limit is never begun, nor one that leaves more layers
-    than the stages after it can do in that time, or hold.
-
-    Args:
-        tables: of the problem.
-        cut, schedule, order: of the plans.
-        limit_s: of a step; may be infinite.
-        most: more plans than this are not written out.
+    A stage that by itself, with the way to it and back, takes longer than the best plan is never begun, nor one that leaves more
+    layers than the stages after it can do in that time, or hold.
     """
+    limit_s = best.enough
     stages, layers, count = len(order), tables.layers, cut.micro_batches
     reaches = [_Reach(tables, cut, schedule, order, stage) for stage in range(stages)]
     earliest = [layers] * (stages + 1)
@@ -178,7 +172,8 @@ def written_out(tables: Tables, cut: Cut, schedule: str, order: Order, limit_s: 
         high = np.minimum(layers - (stages - 1 - stage), reaches[stage].stop(edges[-1], (limit_s - spent) / count))
         numbers = np.maximum(0, high - low + 1)
         total = int(numbers.sum())
-        if total > most:
+        best.plans += total
+        if best.plans > MOST_PLANS:
             return None
         source = np.repeat(np.arange(len(numbers)), numbers)
         begun = np.cumsum(numbers) - numbers

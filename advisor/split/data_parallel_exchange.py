@@ -1,0 +1,79 @@
+"""What it takes to bring the hosts of several pools to one sum: two swap, more pass parts around a ring.
+
+Of a bucket of S bytes, two pools send each other all of it at once (both ways of a link at the same time). More of them send
+2 (n - 1) times S / n to the next in a ring: half of the rounds sum the parts, half hand them round. A round is as slow as its
+slowest link. Bytes occupy the ring; latency does not, so that the next bucket follows at once.
+
+Source: bandwidth-optimal ring (Patarasuk and Yuan 2009), bus factor 2 (n - 1) / n as in NVIDIA/nccl-tests, doc/PERFORMANCE.md.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise, permutations
+from math import inf
+
+from core.device import Link
+
+Links = tuple[tuple[Link | None, ...], ...]
+MOST_TRIED = 7
+"""Of so many pools every ring is tried, 720; of more, those that go on to the nearest from each start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One bucket's way.
+
+    Args:
+        ring: pools by index, each sends to the next and the last to the first.
+        busy_s: while it occupies the ring.
+        latency_s: from then until the sum is there.
+        sent_bytes: by each pool.
+    """
+
+    ring: tuple[int, ...]
+    busy_s: float
+    latency_s: float
+    sent_bytes: float
+
+
+def exchange_of(links: Links, used: tuple[int, ...], size_bytes: float) -> Exchange | None:
+    """Return the fastest exchange of a bucket among some pools; None when they cannot all reach each other in a ring.
+
+    Args:
+        links: between all pools.
+        used: pools that take part, by index.
+        size_bytes: of the bucket.
+    """
+    if len(used) == 1:
+        return Exchange(used, 0.0, 0.0, 0.0)
+    rounds = 1 if len(used) == 2 else 2 * (len(used) - 1)
+    part = size_bytes if len(used) == 2 else size_bytes / len(used)
+    found: list[tuple[float, Exchange]] = []
+    for ring in _rings(links, used, part):
+        ways = [links[a][b] for a, b in pairwise((*ring, ring[0]))]
+        joined = [way for way in ways if way is not None]
+        if len(joined) == len(ways):
+            busy = rounds * max(part / way.bytes_per_s for way in joined)
+            latency = rounds * max(way.latency_s for way in joined)
+            found.append((busy + latency, Exchange(ring, busy, latency, rounds * part)))
+    return min(found, key=lambda one: one[0])[1] if found else None
+
+
+def _rings(links: Links, used: tuple[int, ...], part: float) -> list[tuple[int, ...]]:
+    first, *rest = used
+    if len(used) <= MOST_TRIED:
+        alike = {(way.latency_s, way.bytes_per_s) if (way := links[a][b]) else None for a in used for b in used if a != b}
+        return [used] if len(alike) == 1 else [(first, *order) for order in permutations(rest)]
+    return [_nearest(links, used, start, part) for start in used]
+
+
+def _nearest(links: Links, used: tuple[int, ...], start: int, part: float) -> tuple[int, ...]:
+    ring, left = [start], [pool for pool in used if pool != start]
+
+    def cost(pool: int) -> float:
+        way = links[ring[-1]][pool]
+        return inf if way is None else way.latency_s + part / way.bytes_per_s
+
+    while left:
+        ring.append(min(left, key=cost))
+        left.remove(ring[-1])
+    return tuple(ring)
