@@ -11,6 +11,7 @@ from advisor.rules.split_case import Side as RuleSide
 from advisor.screening import split_verdicts
 from advisor.split.between import link_between
 from advisor.split.bill import price_break_even
+from advisor.split.compose_data import data_of
 from advisor.split.compose_pipeline import pipeline_of
 from advisor.split.judgement import Planned, best_single, judge, saving_of, value_of
 from advisor.split.sides import Asked, AtBatch, Side, sides_of
@@ -22,7 +23,7 @@ from core.workload import Workload
 
 Links: TypeAlias = tuple[tuple[Link | None, ...], ...]
 Planner: TypeAlias = Callable[[Workload, tuple[Side, ...], Links, int], Planned]
-PLANNERS: Mapping[str, Planner] = {"pipeline": pipeline_of}
+PLANNERS: Mapping[str, Planner] = {"data": data_of, "pipeline": pipeline_of}
 MODES_OF: Mapping[str, tuple[str, ...]] = {
     "train": ("data", "local", "pipeline", "operators"),
     "finetune": ("data", "local", "pipeline", "operators"),
