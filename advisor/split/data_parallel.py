@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from math import inf
 
-from advisor.split.data_parallel_exchange import Exchange, Links, exchange_of
+from advisor.split.data_parallel_exchange import FREE, Exchange, Links, exchange_of, least_exchange
 from advisor.split.data_parallel_shares import Shares
 from advisor.split.data_parallel_step import timeline
 from advisor.split.data_parallel_words import CopyAlone, DataPlan, DataProblem, DataShare
@@ -106,6 +106,7 @@ def _eliminated(
 
 def _told(tables: Shares, chosen: Chosen) -> DataPlan:
     problem, unit = tables.problem, tables.unit
+    proved = len(problem.pools) <= MOST_SETS
     shares: list[DataShare] = []
     for index, pool in enumerate(problem.pools):
         samples = chosen.shares.get(index, 0) * unit
@@ -121,8 +122,17 @@ def _told(tables: Shares, chosen: Chosen) -> DataPlan:
         timeline(problem, {index: share * unit for index, share in chosen.shares.items()}, chosen.way),
         tuple(_alone(tables, index) for index in range(len(problem.pools))),
         tables.ideal_s(),
-        len(problem.pools) <= MOST_SETS,
+        chosen.seconds if proved else min(chosen.seconds, _bound_s(tables)),
+        proved,
     )
+
+
+def _bound_s(tables: Shares) -> float:
+    problem = tables.problem
+    singles = [one.seconds for index in range(len(problem.pools)) if (one := _alone(tables, index)).seconds is not None]
+    size = problem.gradient_bytes / problem.buckets
+    counts = range(2, len(problem.pools) + 1)
+    return min((*singles, *(tables.ideal_s(least_exchange(problem.links, count, size), count) for count in counts)))
 
 
 def _free_s(tables: Shares, chosen: Chosen) -> float:
@@ -161,4 +171,4 @@ def _alone(tables: Shares, index: int) -> CopyAlone:
     pool, batch = tables.problem.pools[index], tables.problem.batch
     if batch % pool.pace.grain:
         return CopyAlone(pool.name, None, f"a batch of {batch} is no multiple of {pool.pace.grain}")
-    return CopyAlone(pool.name, tables.seconds({index: tables.count}, Exchange((index,), 0.0, 0.0, 0.0)))
+    return CopyAlone(pool.name, tables.seconds({index: tables.count}, FREE))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import exp, inf, lcm, log
 
 from advisor.split.data_parallel import fastest, plan_data
-from advisor.split.data_parallel_exchange import Exchange, Links
+from advisor.split.data_parallel_exchange import FREE, Links
 from advisor.split.data_parallel_shares import Shares
 from advisor.split.data_parallel_words import DataProblem
 from core import format as write
@@ -39,7 +39,7 @@ def share_curve(problem: DataProblem, points: int = 41) -> tuple[tuple[float, fl
             plan = plan_data(rest) if len(names) > 1 else None
             seconds = plan.seconds if plan else None
         elif share == tables.count:
-            seconds = tables.seconds({0: share}, Exchange((0,), 0.0, 0.0, 0.0))
+            seconds = tables.seconds({0: share}, FREE)
         else:
             chosen = fastest(tables, problem.links, 2, {0: share}) if len(names) > 1 else None
             seconds = chosen.seconds if chosen else None
@@ -151,7 +151,6 @@ def _at(tables: Shares, problem: DataProblem, bytes_per_s: float) -> float:
 
 
 def _single(problem: DataProblem) -> float:
-    free = Exchange((), 0.0, 0.0, 0.0)
     tables = Shares(problem)
     able = [index for index, pool in enumerate(problem.pools) if problem.batch % pool.pace.grain == 0]
-    return min((tables.seconds({index: tables.count}, free) for index in able), default=inf)
+    return min((tables.seconds({index: tables.count}, FREE) for index in able), default=inf)

@@ -35,6 +35,10 @@ class Exchange:
     sent_bytes: float
 
 
+FREE = Exchange((), 0.0, 0.0, 0.0)
+"""What a pool alone needs, or a link that costs nothing."""
+
+
 def exchange_of(links: Links, used: tuple[int, ...], size_bytes: float) -> Exchange | None:
     """Return the fastest exchange of a bucket among some pools; None when they cannot all reach each other in a ring.
 
@@ -45,8 +49,7 @@ def exchange_of(links: Links, used: tuple[int, ...], size_bytes: float) -> Excha
     """
     if len(used) == 1:
         return Exchange(used, 0.0, 0.0, 0.0)
-    rounds = 1 if len(used) == 2 else 2 * (len(used) - 1)
-    part = size_bytes if len(used) == 2 else size_bytes / len(used)
+    rounds, part = _rounds(len(used), size_bytes)
     found: list[tuple[float, Exchange]] = []
     for ring in _rings(links, used, part):
         ways = [links[a][b] for a, b in pairwise((*ring, ring[0]))]
@@ -56,6 +59,26 @@ def exchange_of(links: Links, used: tuple[int, ...], size_bytes: float) -> Excha
             latency = rounds * max(way.latency_s for way in joined)
             found.append((busy + latency, Exchange(ring, busy, latency, rounds * part)))
     return min(found, key=lambda one: one[0])[1] if found else None
+
+
+def least_exchange(links: Links, count: int, size_bytes: float) -> Exchange:
+    """Return what no exchange among so many pools is faster than.
+
+    Args:
+        links: between all pools.
+        count: pools that take part.
+        size_bytes: of the bucket.
+    """
+    ways = [way for row in links for way in row if way is not None]
+    if count == 1 or not ways:
+        return FREE
+    rounds, part = _rounds(count, size_bytes)
+    busy = rounds * part / max(way.bytes_per_s for way in ways)
+    return Exchange((), busy, rounds * min(way.latency_s for way in ways), rounds * part)
+
+
+def _rounds(count: int, size_bytes: float) -> tuple[int, float]:
+    return (1, size_bytes) if count == 2 else (2 * (count - 1), size_bytes / count)
 
 
 def _rings(links: Links, used: tuple[int, ...], part: float) -> list[tuple[int, ...]]:

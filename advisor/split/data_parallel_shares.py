@@ -17,7 +17,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.split.data_parallel_exchange import Exchange
+from advisor.split.data_parallel_exchange import FREE, Exchange
 from advisor.split.data_parallel_words import DataPool, DataProblem
 from advisor.split.pace import Pace
 
@@ -141,16 +141,21 @@ class Shares:
         seconds = self.seconds(shares, way)
         return (seconds, shares) if seconds < under_s else None
 
-    def ideal_s(self) -> float:
-        """Return what no step takes less than: nothing exchanged, no pool waits for another's end, any pool may be idle."""
-        free = Exchange((), 0.0, 0.0, 0.0)
+    def ideal_s(self, way: Exchange = FREE, most: int | None = None) -> float:
+        """Return what no step with that exchange takes less than: no pool waits for another's end, any may be idle.
+
+        Args:
+            way: of a bucket; `FREE` for what no step at all takes less than.
+            most: pools that have a share; None for all.
+        """
         every = range(len(self.tables))
-        ends = {pool: self.ends((pool,), free)[pool] for pool in every}
+        ends = {pool: self.ends((pool,), way)[pool] for pool in every}
         high = max(self._cost(pool, self.count, ends[pool]) for pool in every)
         low = 0.0
         while high - low > 1e-13 * high and low < (low + high) / 2 < high:
             middle = (low + high) / 2
-            room = sum(int(np.flatnonzero(self._fine(pool, ends[pool], middle))[-1]) for pool in every)
+            rooms = sorted((int(np.flatnonzero(self._fine(pool, ends[pool], middle))[-1]) for pool in every), reverse=True)
+            room = sum(rooms[:most])
             low, high = (low, middle) if room >= self.count else (middle, high)
         return high
 

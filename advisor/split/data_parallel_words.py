@@ -138,8 +138,9 @@ class DataPlan:
         moves: gradients between hosts, one for each neighbour in the ring.
         timeline: of one step.
         singles: each pool alone, as they were given.
-        ideal_s: of a step if exchanging cost nothing and no pool waited for another's end; no plan takes less.
-        proved: whether all sets of pools were tried.
+        ideal_s: of a step if exchanging cost nothing and no pool waited for another's end.
+        bound_s: no plan takes less, as far as is proven.
+        proved: whether all sets of pools were tried, so that no plan is faster.
     """
 
     seconds: float
@@ -149,12 +150,13 @@ class DataPlan:
     timeline: tuple[Bar, ...]
     singles: tuple[CopyAlone, ...]
     ideal_s: float
+    bound_s: float
     proved: bool
 
     @property
     def gap(self) -> float:
         """By what fraction of it the step might be shorter at most."""
-        return 0.0 if self.proved else max(0.0, 1 - self.ideal_s / self.seconds)
+        return 0.0 if self.proved else max(0.0, 1 - self.bound_s / self.seconds)
 
     @property
     def best_single(self) -> CopyAlone | None:
