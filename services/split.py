@@ -69,10 +69,10 @@ def planned(
         objective or workload.objective, datetime.now(UTC).date().isoformat(), named=True,
     )
 
-    def at_batch(batch: int) -> Workload:
-        return intake.read_document({**document, "batch": batch})
+    def variant(changes: Mapping[str, object]) -> Workload:
+        return intake.read_document({**document, **changes})
 
-    return compose(Mixed(question, asked, at_batch, options))
+    return compose(Mixed(question, asked, variant, options))
 
 
 def asked_pools(

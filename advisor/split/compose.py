@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from advisor.question import Question
 from advisor.rules.case import code_of
@@ -13,17 +12,17 @@ from advisor.split.between import link_between
 from advisor.split.bill import price_break_even
 from advisor.split.compose_data import data_of
 from advisor.split.compose_pipeline import pipeline_of
+from advisor.split.compose_serving import serving_of
+from advisor.split.given import Given, Links
 from advisor.split.judgement import Planned, best_single, judge, saving_of, value_of
-from advisor.split.sides import Asked, AtBatch, Side, sides_of
+from advisor.split.sides import Asked, Side, Variant, sides_of
 from core.advice import Recommendation, Verdict
 from core.device import Link
 from core.errors import BadInput
 from core.split import Single, Split, SplitOptions
 from core.workload import Workload
 
-Links: TypeAlias = tuple[tuple[Link | None, ...], ...]
-Planner: TypeAlias = Callable[[Workload, tuple[Side, ...], Links, int], Planned]
-PLANNERS: Mapping[str, Planner] = {"data": data_of, "pipeline": pipeline_of}
+PLANNERS: Mapping[str, Callable[[Given], Planned]] = {"data": data_of, "pipeline": pipeline_of, "serving": serving_of}
 MODES_OF: Mapping[str, tuple[str, ...]] = {
     "train": ("data", "local", "pipeline", "operators"),
     "finetune": ("data", "local", "pipeline", "operators"),
@@ -33,7 +32,8 @@ MODES_OF: Mapping[str, tuple[str, ...]] = {
     "rl": ("rl",),
 }
 """What may be planned for each task; stages and portfolios have documents of their own."""
-SYNCHRONOUS = ("data", "pipeline", "operators")
+STAGES = {"serving": "a request", "rl": "an iteration"}
+"""What the seconds of a mode are of, where it is no step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class Mixed:
     Args:
         question: over exactly these pools.
         asked: two or more, in order.
-        at_batch: the same workload at another batch.
+        variant: the same workload with other sizes.
         options: mode, link and what has to be saved.
     """
 
     question: Question
     asked: tuple[Asked, ...]
-    at_batch: AtBatch
+    variant: Variant
     options: SplitOptions
 
 
@@ -61,14 +61,15 @@ def compose(mixed: Mixed) -> tuple[Split, Recommendation]:
     """
     workload, options = mixed.question.workload, mixed.options
     modes = _modes(workload, options.mode)
-    sides, answer = sides_of(mixed.question, mixed.asked, mixed.at_batch)
-    links, said = _links(sides, options)
-    singles = tuple(side.single for side in sides)
-    objective = mixed.question.objective
-    plans = [PLANNERS[mode](workload, sides, links, mixed.question.seed) for mode in modes if mode in PLANNERS]
-    held = [_held(mixed, plan, sides, links, singles) for plan in plans]
-    told = judge(held, singles, objective, options.least_saving, links[0][1])
-    return replace(told, missing=tuple(dict.fromkeys((*told.missing, *said)))), answer
+    sides, answer = sides_of(mixed.question, mixed.asked, mixed.variant)
+    links, unknown, said = _links(sides, options)
+    given = Given(workload, sides, links, unknown, mixed.variant, mixed.question.seed)
+    plans = [PLANNERS[mode](given) for mode in modes if mode in PLANNERS]
+    singles = next((plan.singles for plan in plans if plan.singles), tuple(side.single for side in sides))
+    objective = "cost" if plans[0].singles else mixed.question.objective
+    held = [_held(mixed, plan, given, singles, objective) for plan in plans]
+    told = judge(held, singles, objective, options.least_saving, links[0][1], STAGES.get(modes[0], "a step"))
+    return replace(told, missing=tuple(dict.fromkeys((*told.missing, *unknown, *said)))), answer
 
 
 def _modes(workload: Workload, asked: str) -> tuple[str, ...]:
@@ -83,10 +84,11 @@ def _modes(workload: Workload, asked: str) -> tuple[str, ...]:
     return (asked,)
 
 
-def _links(sides: tuple[Side, ...], options: SplitOptions) -> tuple[Links, tuple[str, ...]]:
-    """Return the link between each pair of pools, and what is to be said of those that nobody gave or knows."""
+def _links(sides: tuple[Side, ...], options: SplitOptions) -> tuple[Links, tuple[str, ...], tuple[str, ...]]:
+    """Return the link between each pair of pools, why some are not known, and how those are that nobody gave."""
     given = None if options.link_bytes_per_s is None else Link(options.link_latency_s or 0.0, options.link_bytes_per_s)
-    said: dict[str, None] = {}
+    unknown: list[str] = []
+    said: list[str] = []
     rows: list[list[Link | None]] = [[None] * len(sides) for _ in sides]
     for a, first in enumerate(sides):
         for b, second in enumerate(sides):
@@ -94,19 +96,19 @@ def _links(sides: tuple[Side, ...], options: SplitOptions) -> tuple[Links, tuple
                 continue
             found = link_between(first, second, given)
             if isinstance(found, str):
-                said[found] = None
+                unknown.append(found)
             else:
                 rows[a][b] = rows[b][a] = found[0]
                 if given is None:
-                    said[f"link between {first.name} and {second.name}: {found[1]}"] = None
-    return tuple(tuple(row) for row in rows), tuple(said)
+                    said.append(f"link between {first.name} and {second.name}: {found[1]}")
+    return tuple(tuple(row) for row in rows), tuple(unknown), tuple(said)
 
 
-def _held(mixed: Mixed, plan: Planned, sides: tuple[Side, ...], links: Links, singles: tuple[Single, ...]) -> Planned:
+def _held(mixed: Mixed, plan: Planned, given: Given, singles: tuple[Single, ...], objective: str) -> Planned:
     """Return a plan with what the rules say of it, and with the prices at which the choice turns."""
-    used = tuple(side for side in sides if any(share.pool == side.pool and share.fraction > 0 for share in plan.shares))
-    verdicts = _verdicts(mixed, plan, used or sides, links, singles)
-    turns = () if plan.seconds is None else tuple(
+    used = tuple(side for side in given.sides if any(share.pool == side.pool and share.fraction > 0 for share in plan.shares))
+    verdicts = _verdicts(mixed, plan, used if used[1:] else given.sides, given.links, singles, objective)
+    turns = () if plan.seconds is None or plan.singles else tuple(
         found for side in used
         if (found := price_break_even(side, used, plan.seconds.mid, singles, mixed.options.least_saving)) is not None
     )
@@ -114,7 +116,7 @@ def _held(mixed: Mixed, plan: Planned, sides: tuple[Side, ...], links: Links, si
 
 
 def _verdicts(
-    mixed: Mixed, plan: Planned, used: tuple[Side, ...], links: Links, singles: tuple[Single, ...]
+    mixed: Mixed, plan: Planned, used: tuple[Side, ...], links: Links, singles: tuple[Single, ...], objective: str
 ) -> tuple[Verdict, ...]:
     """Return what the rules say of the first two unlike pools of a plan."""
     first = used[0]
@@ -122,7 +124,6 @@ def _verdicts(
     second = next(unlike, used[1] if used[1:] else None)
     if second is None:
         return ()
-    objective = mixed.question.objective
     alone = best_single(singles, objective)
     code = code_of(mixed.question.workload, mixed.question.today)
     moved = sum(move.size_bytes for move in plan.moves)

@@ -7,6 +7,7 @@ from advisor.split.bill import cost_of_split, energy_of_split
 from advisor.split.data_parallel import plan_data, why_no_shares
 from advisor.split.data_parallel_curves import break_even_batch, share_curve
 from advisor.split.data_parallel_words import DataPlan, DataPool, DataProblem
+from advisor.split.given import Given
 from advisor.split.judgement import Curves, Planned
 from advisor.split.sides import Side
 from advisor.split.spread import Uncertain, spread
@@ -21,15 +22,9 @@ POINTS = 21
 TOGETHER = 2
 
 
-def data_of(workload: Workload, sides: tuple[Side, ...], links: tuple[tuple[Link | None, ...], ...], seed: int) -> Planned:
-    """Return the best uneven sharing of each batch over at least two of the pools.
-
-    Args:
-        workload: the job.
-        sides: two or more.
-        links: between each pair of sides, None on the diagonal and where none is known.
-        seed: of the draws behind the band.
-    """
+def data_of(given: Given) -> Planned:
+    """Return the best uneven sharing of each batch over at least two of the pools."""
+    workload, sides, links = given.workload, given.sides, given.links
     able = [index for index, side in enumerate(sides) if side.pace is not None and side.fits]
     if len(able) < TOGETHER:
         missing = tuple(f"{side.name}: {side.missing}" for side in sides if side.pace is None or not side.fits)
@@ -37,14 +32,14 @@ def data_of(workload: Workload, sides: tuple[Side, ...], links: tuple[tuple[Link
     used = tuple(sides[index] for index in able)
     ways = tuple(tuple(_way(workload, links[a][b], same=a == b) for b in able) for a in able)
     if any(way is None for a, row in enumerate(ways) for b, way in enumerate(row) if a != b):
-        return Planned("data", missing=("the link between the pools is not known",), said="the link is not known")
+        return Planned("data", missing=given.unknown, said="the link between the pools is not known")
     pools = tuple(_pool(side) for side in used)
     problem = DataProblem(pools, workload.batch, exchanged_bytes(workload), ways, least_pools=TOGETHER)
     found = plan_data(problem)
     if found is None:
         reasons = why_no_shares(problem)
         return Planned("data", missing=reasons, said="; ".join(reasons))
-    return _planned(workload, used, problem, found, seed)
+    return _planned(workload, used, problem, found, given.seed)
 
 
 def exchanged_bytes(workload: Workload) -> float:

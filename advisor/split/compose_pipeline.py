@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from advisor.split.bandwidth import bandwidth_of
 from advisor.split.bill import cost_of_split, energy_of_split
+from advisor.split.given import Given
 from advisor.split.judgement import Curves, Planned
 from advisor.split.layers import Layer, layers_of, parts_on, state_bytes
 from advisor.split.pipeline import plan_pipeline, plan_with_links, why_no_pipeline
 from advisor.split.pipeline_words import Crossing, PipelinePlan, PipelineProblem, Sizing, Stage, StagePool
 from advisor.split.sides import Side
 from advisor.split.spread import Uncertain, spread
-from core.device import Link
 from core.split import Share, pool_words
 from core.workload import Workload
 
@@ -33,15 +33,9 @@ class _Row:
     micro_batches: tuple[int, ...]
 
 
-def pipeline_of(workload: Workload, sides: tuple[Side, ...], links: tuple[tuple[Link | None, ...], ...], seed: int) -> Planned:
-    """Return the best pipeline over at least two of the pools.
-
-    Args:
-        workload: the job.
-        sides: two or more.
-        links: between each pair of sides, None on the diagonal and where none is known.
-        seed: of the draws behind the band.
-    """
+def pipeline_of(given: Given) -> Planned:
+    """Return the best pipeline over at least two of the pools."""
+    workload, sides, links = given.workload, given.sides, given.links
     layers = layers_of(workload)
     if isinstance(layers, str):
         return Planned("pipeline", missing=(layers,), said=layers)
@@ -60,9 +54,9 @@ def pipeline_of(workload: Workload, sides: tuple[Side, ...], links: tuple[tuple[
     )
     found = plan_pipeline(problem)
     if found is None:
-        reasons = why_no_pipeline(problem)
+        reasons = given.unknown or why_no_pipeline(problem)
         return Planned("pipeline", missing=reasons, said="; ".join(reasons))
-    return _planned(row, problem, found, seed)
+    return _planned(row, problem, found, given.seed)
 
 
 def _micro_batches(batch: int, sides: Sequence[Side]) -> tuple[int, ...]:

@@ -36,6 +36,7 @@ class Planned:
         verdicts: what the rules say of this plan.
         curves: works out the curves and where the link or the batch turns the choice; called for the plan that is shown.
         said: one phrase on the plan.
+        singles: each pool alone, where the planner itself tells that; empty leaves it to the estimates.
         feasible: whether it meets what is asked for (deadline, budget, latency).
     """
 
@@ -53,6 +54,7 @@ class Planned:
     said: str = ""
     feasible: bool = True
     missing: tuple[str, ...] = ()
+    singles: tuple[Single, ...] = ()
 
     @property
     def excluded(self) -> Verdict | None:

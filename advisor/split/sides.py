@@ -16,8 +16,8 @@ from core.probe import Runtime
 from core.split import Single, pool_words
 from core.workload import Workload
 
-AtBatch = Callable[[int], Workload]
-"""Builds the same workload at another global batch."""
+Variant = Callable[[Mapping[str, object]], Workload]
+"""Builds the same workload with other values of some keys of its document, such as `batch`."""
 
 LADDER = (1, 2, 4, 6, 8, 10, 12, 14, 16)
 """Sixteenths of the batch at which a pool that is not attached is estimated; a line is drawn between them."""
@@ -74,18 +74,18 @@ class Side:
         return Single(self.pool, self.runtime, alone.step_time_s, alone.cost_usd, alone.energy_j, feasible, why)
 
 
-def sides_of(question: Question, asked: tuple[Asked, ...], at_batch: AtBatch) -> tuple[tuple[Side, ...], Recommendation]:
+def sides_of(question: Question, asked: tuple[Asked, ...], variant: Variant) -> tuple[tuple[Side, ...], Recommendation]:
     """Return the sides in the order in which they were asked for, and the recommendation over each pool alone.
 
     Args:
         question: over exactly the pools that are asked for.
         asked: two or more; the same attached device may be asked for several times, and is then divided equally.
-        at_batch: the workload at another batch.
+        variant: the workload with other sizes.
     """
     answer = advise(question)
     times = _times(asked)
     chosen = [_chosen(answer, one, question) for one in asked]
-    ladders = _ladders(question.workload, [(one, found) for one, found in zip(asked, chosen, strict=True)], at_batch)
+    ladders = _ladders(question.workload, [(one, found) for one, found in zip(asked, chosen, strict=True)], variant)
     names = _names(asked, chosen)
     sides: list[Side] = []
     for one, found, ladder, name in zip(asked, chosen, ladders, names, strict=True):
@@ -192,7 +192,7 @@ def _pace_here(alone: Estimate, workload: Workload) -> Pace | None:
     return Pace(((1, mid / workload.batch), (workload.batch, mid)))
 
 
-def _ladders(workload: Workload, found: list[tuple[Asked, Estimate | str]], at_batch: AtBatch) -> list[Pace | None]:
+def _ladders(workload: Workload, found: list[tuple[Asked, Estimate | str]], variant: Variant) -> list[Pace | None]:
     """Return the pace of each pool that is not attached; batches of all pools are estimated together."""
     wanted = [_batches(workload.batch, estimate) if not isinstance(estimate, str) and not one.pool.attached else ()
               for one, estimate in found]
@@ -200,7 +200,7 @@ def _ladders(workload: Workload, found: list[tuple[Asked, Estimate | str]], at_b
     for batch in sorted({batch for batches in wanted for batch in batches}):
         mine = [index for index, batches in enumerate(wanted) if batch in batches]
         pools = [(found[index][0].pool, catalog.accelerator(found[index][0].pool.accelerator)) for index in mine]
-        datasheets = Datasheets(workload if batch == workload.batch else at_batch(batch), pools)
+        datasheets = Datasheets(workload if batch == workload.batch else variant({"batch": batch}), pools)
         for index, (pool, chip) in zip(mine, pools, strict=True):
             estimate = found[index][1]
             if isinstance(estimate, str):

@@ -1,6 +1,6 @@
 """Sides of a split: each pool alone, its pace by batch, and the link between two of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -19,14 +19,14 @@ GPU = Pool("h100-sxm", 8, "gpu", 20.0, "GCP us-central1", hosts=1)
 TPU = Pool("tpu-v6e", 16, "tpu", 43.2, "GCP us-central1", hosts=2)
 
 
-def workload(document: dict[str, object]) -> tuple[Workload, Callable[[int], Workload]]:
-    return intake.read_document(document), lambda batch: intake.read_document({**document, "batch": batch})
+def workload(document: dict[str, object]) -> tuple[Workload, Callable[[Mapping[str, object]], Workload]]:
+    return intake.read_document(document), lambda changes: intake.read_document({**document, **changes})
 
 
 def sides(*asked: Asked, document: dict[str, object] = TRAIN) -> tuple[Side, ...]:
-    job, at_batch = workload(document)
+    job, variant = workload(document)
     question = Question(job, tuple(dict.fromkeys(one.pool for one in asked)), (), (), (), "time", "2026-12-02", named=True)
-    return sides_of(question, asked, at_batch)[0]
+    return sides_of(question, asked, variant)[0]
 
 
 def test_each_pool_is_estimated_alone_with_its_pace() -> None:

@@ -1,0 +1,190 @@
+"""Requests of a workload over a mixed fleet: from estimates of replicas to the cheapest fleet, and back to an answer.
+
+A replica is the fewest chips of a pool that hold the model, or twice or four times as many; more copies are more replicas. Steps
+are estimated at one request in flight, two, four, and so on, as far as keys and values fit.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from advisor.search import Search
+from advisor.split.given import Given
+from advisor.split.judgement import Planned
+from advisor.split.serving import plan_serving
+from advisor.split.serving_rates import Demand, Server, Service, problem_of
+from advisor.split.serving_words import FleetAlone, NoFleet, Replica, ServingPlan
+from advisor.split.sides import Side, Variant
+from core.device import Accelerator
+from core.quantity import Quantity, exact, log_normal
+from core.sketch import DECODE, PREFILL
+from core.sketching import output_of, prompt_of
+from core.split import Share, Single, pool_words
+from core.workload import RequestClass, Workload
+
+IN_FLIGHT = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+SIZES = 3
+"""Replicas of so many sizes are tried: the fewest chips that hold the model, and doublings."""
+Key = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """One replica with so many requests of a class in flight."""
+
+    places: int
+    prefill_s: float
+    step_s: float
+    kept_bytes: float
+    sigma: float
+    tier: str
+
+
+def serving_of(given: Given) -> Planned:
+    """Return the cheapest fleet over the pools, and that of each pool alone, for the requests that the workload names.
+
+    Prompts and answers are parted only over a link that is known.
+    """
+    workload, sides, links = given.workload, given.sides, given.links
+    demands = _demands(workload)
+    if isinstance(demands, str):
+        return Planned("serving", missing=(demands,), said=demands)
+    able = [side for side in sides if side.chip is not None and side.runtime and side.pool.price_usd_per_h is not None]
+    missing = tuple(f"{side.name}: {side.missing or 'no price is known'}" for side in sides if side not in able)
+    timed = {demand.name: _timed(demand, able, given.variant) for demand, _ in demands}
+    servers = [server for side in able for server in _servers(side, demands, timed)]
+    if not servers:
+        return Planned("serving", missing=missing or ("the model fits on no replica",), said="no pool holds a replica")
+    ways = tuple(
+        (first.name, second.name, link) for a, first in enumerate(sides) for b, second in enumerate(sides)
+        if (link := links[a][b]) is not None
+    )
+    problem = problem_of(
+        tuple(_demand(one) for one, _ in demands), tuple(servers), tuple((side.name, side.pool.count) for side in able), ways,
+    )
+    found = plan_serving(problem)
+    sigma, tier = _doubt(timed)
+    singles = tuple(_single(side, found.singles, problem.missing) for side in sides)
+    if isinstance(found, NoFleet):
+        return Planned("serving", missing=(*missing, *found.missing), said="; ".join(found.missing), singles=singles)
+    return _planned(found, sides, singles, log_normal(found.seconds, sigma, tier, "queue of each replica with random arrivals"))
+
+
+def _demands(workload: Workload) -> tuple[tuple[RequestClass, Mapping[str, object]], ...] | str:
+    """Return the classes with the sizes that each gives a workload, or what is missing."""
+    classes = workload.requests
+    if not classes:
+        rate = workload.targets.requests_per_s
+        if rate is None:
+            return "how many requests come is not said: give targets.requests_per_s, or requests by class"
+        prompt, output = round(prompt_of(workload)), round(output_of(workload))
+        if output < 1:
+            return "a fleet is planned for models that generate: give prompt and output"
+        classes = (RequestClass("requests", rate, prompt, output, latency_ms=workload.targets.latency_ms),)
+    return tuple((one, {"prompt": one.prompt, "output": one.output}) for one in classes)
+
+
+def _demand(one: RequestClass) -> Demand:
+    def seconds(value: float | None) -> float | None:
+        return None if value is None else value / 1e3
+
+    return Demand(
+        one.name, one.per_s, float(one.output), first_token_s=seconds(one.first_token_ms),
+        per_token_s=seconds(one.per_token_ms), total_s=seconds(one.latency_ms),
+    )
+
+
+def _timed(one: RequestClass, sides: Sequence[Side], variant: Variant) -> dict[Key, list[_Timed]]:
+    """Return, by accelerator and chips of a replica, what it takes with more and more requests of a class in flight."""
+    found: dict[Key, list[_Timed]] = {}
+    sizes = {(side.pool.accelerator, chips): side for side in sides for chips in _chips(side.pool.count)}
+    for places in IN_FLIGHT:
+        tried = IN_FLIGHT.index(places)  # a replica that held no further request is not asked again
+        open_sizes = {key: side for key, side in sizes.items() if len(found.get(key, ())) == tried}
+        if not open_sizes:
+            break
+        search = Search(variant({"batch": places, "prompt": one.prompt, "output": one.output}))
+        search.prepare((_chip(side), chips) for (_, chips), side in open_sizes.items())
+        for (key, chips), side in open_sizes.items():
+            best = search.best(side.runtime, _chip(side), chips)
+            if isinstance(best, str) or not best.fits or (best.plan.data * best.plan.fsdp > 1 and places == 1):
+                continue
+            passes = {each.regime: each.seconds for each in search.passes(side.runtime, key, chips)}
+            kept = dict(best.memory).get("key-value cache", 0.0) * chips * one.prompt / (one.prompt + one.output / 2)
+            timed = _Timed(places, passes.get(PREFILL, 0.0) / places, passes[DECODE], kept / places, best.sigma, best.tier)
+            found.setdefault((key, chips), []).append(timed)
+    return found
+
+
+def _chip(side: Side) -> Accelerator:
+    assert side.chip is not None
+    return side.chip
+
+
+def _chips(count: int) -> tuple[int, ...]:
+    """Return the sizes that replicas of a pool may have: powers of two up to all of it."""
+    return tuple(1 << power for power in range(count.bit_length()) if 1 << power <= count)
+
+
+def _servers(
+    side: Side, demands: Sequence[tuple[RequestClass, Mapping[str, object]]], timed: Mapping[str, Mapping[Key, list[_Timed]]]
+) -> list[Server]:
+    """Return the kinds of replicas of a pool that hold the model, each with what it does of each class."""
+    held = [chips for chips in _chips(side.pool.count) if any((side.pool.accelerator, chips) in one for one in timed.values())]
+    price = (side.pool.price_usd_per_h or 0.0) / side.pool.count
+    layout = f"{side.chip.vendor} {side.pool.kind}" if side.chip is not None else ""
+    servers: list[Server] = []
+    for chips in held[:SIZES]:
+        services = tuple(
+            _service(one, timed[one.name].get((side.pool.accelerator, chips), [])) for one, _ in demands
+        )
+        servers.append(Server(Replica(f"{side.name} by {chips}", side.name, chips, price * chips), services, layout))
+    return servers
+
+
+def _service(one: RequestClass, timed: Sequence[_Timed]) -> Service:
+    if not timed:
+        return Service(one.name, missing="not one request fits in its memory")
+    rising: list[tuple[int, float]] = []
+    for point in timed:
+        rising.append((point.places, max(point.step_s, rising[-1][1]) if rising else point.step_s))
+    return Service(one.name, timed[0].prefill_s, tuple(rising), timed[-1].places, timed[0].kept_bytes)
+
+
+def _doubt(timed: Mapping[str, Mapping[Key, list[_Timed]]]) -> tuple[float, str]:
+    """Return the widest deviation of all estimates, and its tier."""
+    every = [(one.sigma, one.tier) for by_size in timed.values() for points in by_size.values() for one in points]
+    return max(every, default=(0.0, "datasheet"))
+
+
+def _single(side: Side, fleets: Sequence[FleetAlone], missing: Sequence[tuple[str, str, str]]) -> Single:
+    """Return the cheapest fleet of one pool alone, its price an hour as cost."""
+    alone = next((fleet for fleet in fleets if fleet.pool == side.name), None)
+    if alone is None or alone.price_usd_per_h is None:
+        why = side.missing or next((said for _, name, said in missing if name.startswith(side.name)), "") or (
+            alone.missing if alone is not None else "no price is known")
+        return Single(side.pool, side.runtime, None, None, None, feasible=False, missing=why)
+    cost = exact(alone.price_usd_per_h, "published", "price of its replicas")
+    return Single(side.pool, side.runtime, None, cost, None, feasible=True)
+
+
+def _planned(found: ServingPlan, sides: Sequence[Side], singles: tuple[Single, ...], seconds: Quantity) -> Planned:
+    by_pool = dict(found.fractions)
+    shares: list[Share] = []
+    for side in sides:
+        groups = [group for group in found.groups if group.pool == side.name]
+        count, busy = sum(group.count for group in groups), sum(group.busy for group in groups)
+        detail = ", ".join(f"{group.count} x {group.replica.rpartition(' by ')[2]} chips ({group.role})" for group in groups)
+        part = busy / count if count else 0.0
+        shares.append(Share(
+            side.pool, side.runtime, by_pool.get(side.name, 0.0), float(count), "replicas", part, 1.0 - part if count else 0.0,
+            detail=detail,
+        ))
+    cost = exact(found.price_usd_per_h, "published", "prices of the replicas for an hour")
+    fleet = " + ".join(
+        f"{group.count} replicas of {group.replica.rpartition(' by ')[2]} on {pool_words(side.pool)}"
+        for side in sides for group in found.groups if group.pool == side.name
+    )
+    said = f"{fleet} for {found.price_usd_per_h:.4g} USD an hour"
+    return Planned(
+        "serving", seconds, cost, None, found.terms, tuple(shares), found.moves, found.timeline, said=said, singles=singles,
+    )
