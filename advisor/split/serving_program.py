@@ -38,6 +38,8 @@ class Program:
         Args:
             limit_s: seconds that the solver may take.
         """
+        if not self.price:
+            return Solved((), float("inf"), float("inf"), infeasible=True)
         from scipy import optimize, sparse
 
         solver: Any = optimize
