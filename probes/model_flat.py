@@ -155,6 +155,13 @@ def check_inputs(inputs: Mapping[str, Any], wanted: frozenset[str]) -> None:
         )
 
 
+def owned(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return copies of inputs that are kept for a backward pass: what they came in may be filled again before that."""
+    import numpy as np
+
+    return {name: np.array(array) for name, array in inputs.items()}
+
+
 def no_such_key(key: int) -> BadInput:
     """Return the refusal of a backward pass that no forward pass came before."""
     return BadInput(f"a backward pass of {key}", "the key of a forward pass not yet used", "call forward with this key first")

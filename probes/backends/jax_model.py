@@ -18,6 +18,7 @@ from probes.model_flat import (
     check_settings,
     no_optimizer,
     no_such_key,
+    owned,
     stretches,
 )
 from probes.model_wiring import Wiring
@@ -101,7 +102,7 @@ class JaxModel:
         """Run forward and keep what the backward pass needs."""
         import numpy as np
 
-        given = self._place(inputs)
+        given = self._place(owned(inputs))
         output, pull, self.running = self._forward(self.arrays, self.running, given)
         self.kept[key] = (pull, given.get("x"))
         return float(output) if self.part.ends else np.asarray(output)

@@ -20,6 +20,7 @@ from probes.model_flat import (
     check_settings,
     no_optimizer,
     no_such_key,
+    owned,
     stretches,
 )
 from probes.model_wiring import Wiring
@@ -90,7 +91,7 @@ class TorchModel:
     def forward(self, key: int, inputs: Mapping[str, Any]) -> Any:
         """Run forward and keep what the backward pass needs."""
         self.modules.train()
-        given = self._place(inputs)
+        given = self._place(owned(inputs))
         if not self.part.starts:
             given["x"].requires_grad_(True)
         output = self.train_net(given)
