@@ -10,10 +10,12 @@ from advisor.compiling import compiled_here
 from advisor.datasheet import Datasheets
 from advisor.flips import flips_of
 from advisor.gaps import gaps_of
+from advisor.interruptions import interruption_words
 from advisor.question import Facts, Question
 from advisor.ranking import Contender, confidence_of, misses_target, ranked, value_of
 from advisor.rules.case import Code, code_of
 from advisor.screening import Screening, gathered, overall, screen
+from advisor.served import service_words
 from advisor.words import measurements_of, nothing_words, rests_on_of, sentence_of, why_of
 from core.advice import Estimate, Exclusion, Recommendation, Verdict
 from core.device import Accelerator, Device, Pool
@@ -26,6 +28,8 @@ PLAN = "plan"
 INSTALLED = "installed"
 LEADING = 40
 """Candidates whose step is broken down by block: an answer over a whole catalog is kept with its run, and stays readable."""
+QUEUES, QUEUES_ROUNDS = 12, 4
+"""Candidates for which the latencies of a queue are told at once, and how often others take the place of those too slow."""
 
 
 @dataclass(slots=True)
@@ -195,6 +199,7 @@ def _keep(question: Question, estimate: Estimate, screening: Screening, draft: _
 
 def _recommend(question: Question, draft: _Draft, titles: Mapping[str, str]) -> Recommendation:
     contenders, unranked = _contenders(question, draft.estimates)
+    contenders = _queued(question, contenders, draft.datasheets)
     plain, tied = ranked(contenders)
     order = _told_by_block(plain, draft.datasheets)
     equal = tuple(told for told, before in zip(order, plain, strict=True) if before in tied)
@@ -212,9 +217,50 @@ def _recommend(question: Question, draft: _Draft, titles: Mapping[str, str]) -> 
         question.objective, order[0].estimate, tuple(c.estimate for c in order), unranked, excluded, verdicts,
         flips_of(order, question.objective), gaps, sure, tuple(c.estimate.candidate.label for c in equal),
         sentence_of(order, equal, question, sure, titles),
-        why_of(order, equal, question.objective, titles),
+        _why(order, equal, question, titles),
         rests_on_of(order, measurements_of(order), devices, question.today),
     )
+
+
+def _why(
+    order: tuple[Contender, ...], equal: tuple[Contender, ...], question: Question, titles: Mapping[str, str]
+) -> str:
+    """Return why the first leads, with what requests meet there and what interruptions cost it."""
+    best = order[0].estimate
+    more = (service_words(best.served), interruption_words(question.workload, best))
+    return "; ".join((why_of(order, equal, question.objective, titles).removesuffix("."), *filter(None, more))) + "."
+
+
+def _queued(question: Question, contenders: list[Contender], datasheets: Datasheets | None) -> list[Contender]:
+    """Return the candidates with what requests meet at the asked rate, in full for the leading ones, and late where that is so.
+
+    The percentiles take milliseconds each: those are told that lead when the others cannot keep up with the rate at all, and
+    those that come to the lead when some of these turn out too slow.
+    """
+    if datasheets is None or question.workload.task != "serve" or question.workload.targets.requests_per_s is None:
+        return contenders
+    told = [_served(question, one, datasheets, fully=False) for one in contenders]
+    for _ in range(QUEUES_ROUNDS):
+        told.sort(key=lambda one: one.order)
+        leading = [_served(question, one, datasheets, fully=True) for one in told[:QUEUES]]
+        settled = all(new is old for new, old in zip(leading, told, strict=False))
+        told = [*leading, *told[QUEUES:]]
+        if settled:
+            break
+    return told
+
+
+def _served(question: Question, one: Contender, datasheets: Datasheets, *, fully: bool) -> Contender:
+    estimate = datasheets.served(one.estimate, fully=fully)
+    if estimate is one.estimate:
+        return one
+    missed = misses_target(estimate, question.workload)
+    before = misses_target(one.estimate, question.workload)
+    more = tuple(f"misses the {phrase}" for phrase in missed if phrase not in before)
+    gone = {f"misses the {phrase}" for phrase in before if phrase not in missed}
+    missing = (*(phrase for phrase in estimate.missing if phrase not in gone), *more)
+    value = value_of(estimate, question.objective, question.workload) or one.value
+    return replace(one, estimate=replace(estimate, missing=missing), value=value, late=bool(missed))
 
 
 def _told_by_block(order: tuple[Contender, ...], datasheets: Datasheets | None) -> tuple[Contender, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from advisor.answered import Answered
 from advisor.beliefs import BELIEFS, CHIP_HABITS, EAGER_RUNTIMES, UNCOMPILED_RUNTIMES
 from advisor.blocks import BlockTime, probe_of, time_of_block
-from advisor.charges import cost_of, energy_of, throughput_of
+from advisor.charges import cost_of, energy_of, job_of, throughput_of
 from advisor.communication import all_reduce_s, exposed_s, fabric_of
 from advisor.kernels import Peaks, Split, peaks_of, roofline_split
 from advisor.memory import Layout, memory_of, memory_parts, model_bytes
@@ -246,16 +246,17 @@ def _estimate(
     if compile_s is None:
         missing = (*missing, f"compile time of {place.runtime.id} on {device.id}: not measured")
     lower_s, upper_s = _bounds(place)
+    job = None if step is None else job_of(workload, pool, step, compile_s, 0.0)
     return Estimate(
         Candidate(place.runtime.id, (pool,), Plan(data=pool.count)),
         step,
         None if step is None else throughput_of(workload, step),
         memory,
         compile_s,
-        None if step is None else cost_of(workload, pool, step),
+        None if step is None else cost_of(workload, pool, step, job),
         None if step is None else energy_of(workload, place.chip, pool.count, step),
         parts, float(device.memory_bytes), slices.shown if slices else (), lower_s, upper_s,
-        memory.mid <= device.memory_bytes, missing,
+        memory.mid <= device.memory_bytes, missing, job_s=job,
     )
 
 

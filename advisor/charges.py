@@ -5,7 +5,7 @@ from math import hypot, log
 from advisor.beliefs import BELIEFS
 from advisor.interruptions import interrupted
 from core.device import Accelerator, Pool
-from core.quantity import Z_80, Quantity, log_normal, total, worst_tier
+from core.quantity import Z_80, Quantity, exact, log_normal, total, worst_tier
 from core.workload import Workload
 
 STEPS_WITHOUT_TOTAL = 1000.0
@@ -67,6 +67,25 @@ def cost_of(workload: Workload, pool: Pool, step: Quantity, job: Quantity | None
     note = f"{pool.price_usd_per_h:g} USD an hour for {pool.count} x {pool.accelerator}{where}"
     paid = step.scaled(steps_charged(workload)) if job is None else job
     return paid.scaled(pool.price_usd_per_h / 3600.0, note)
+
+
+def service_cost_of(workload: Workload, pool: Pool, step: Quantity) -> Quantity | None:
+    """Return US dollars while the requests of the job (or of 1,000 steps) come at the rate that the workload asks for.
+
+    A pool that could serve more is paid for all the same. None when the price is not known, or no rate is asked for.
+
+    Args:
+        workload: the job, `batch` requests a step.
+        pool: with its price.
+        step: of which the tier and the evidence are taken.
+    """
+    rate = workload.targets.requests_per_s
+    if pool.price_usd_per_h is None or rate is None:
+        return None
+    requests = workload.batch * steps_charged(workload)
+    where = f" ({pool.where})" if pool.where else ""
+    note = f"{pool.price_usd_per_h:g} USD an hour for {pool.count} x {pool.accelerator}{where} while {requests:g} requests come"
+    return exact(pool.price_usd_per_h * requests / rate / 3600.0, step.tier, *step.evidence, note)
 
 
 def energy_of(workload: Workload, chip: Accelerator | None, count: int, step: Quantity) -> Quantity | None:

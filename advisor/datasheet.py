@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import exp
 
-from advisor.charges import cost_of, energy_of, job_of, throughput_of
+from advisor.charges import cost_of, energy_of, job_of, service_cost_of, throughput_of
 from advisor.compiling import compile_time, programs_of
 from advisor.interruptions import saved_bytes
 from advisor.memory import memory_of
 from advisor.search import Found, Search
+from advisor.served import limited, load_of, served_of
 from advisor.words import plan_words
 from advisor.work import work_of
 from core.advice import Candidate, Estimate, Share
@@ -63,6 +64,24 @@ class Datasheets:
             for block, part in self._cut(share.term):
                 slices.append(Share(share.term, block, share.seconds.scaled(part)))
         return replace(estimate, breakdown=tuple(slices))
+
+    def served(self, estimate: Estimate, *, fully: bool) -> Estimate:
+        """Return an estimate with what requests meet at the rate that the workload asks for, and what that time costs.
+
+        Args:
+            estimate: one of these; any other, and all of a workload without a rate, stays as it is.
+            fully: with the percentiles of latency where they are not told yet; else only with the rate that can be served.
+        """
+        pool, known, step = estimate.candidate.pools[0], estimate.served, estimate.step_time_s
+        key = (estimate.candidate.runtime, pool.accelerator, pool.count)
+        if key not in self._found or step is None or (known is not None and (known.total_s or not fully)):
+            return estimate
+        load = load_of(self._workload, self._search.passes(*key), estimate.candidate.plan, estimate.memory_parts, step)
+        if load is None or (known is not None and known.utilisation >= 1):
+            return estimate
+        served = served_of(load) if fully else limited(load)
+        cost = estimate.cost_usd if served.utilisation >= 1 else service_cost_of(self._workload, pool, step)
+        return replace(estimate, served=served, cost_usd=cost)
 
     def _cut(self, term: str) -> list[tuple[str, float]]:
         """Return (block, part) of a term of the breakdown; parts of nothing are left out."""

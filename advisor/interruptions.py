@@ -13,6 +13,7 @@ from statistics import fmean, stdev
 from advisor.memory import model_bytes
 from catalog.interruptions import FIRM, REVOCABLE, interruptions
 from core import format as fmt
+from core.advice import Estimate
 from core.device import Pool
 from core.quantity import Z_80, Quantity, log_normal, total
 from core.workload import Workload
@@ -26,6 +27,8 @@ STARTED_S = 180.0
 """Seconds until a new machine is up and the processes have found each other, before anything is compiled or loaded (prior)."""
 LEAST_SIGMA, MOST_SIGMA = log(2.0) / Z_80, log(10.0) / Z_80
 """Error of a rate at least and at most: a factor of 2 and of 10 either way, however near or far the counts lie."""
+TOLD = 1.01
+"""Times the undisturbed time from which on interruptions are told in the answer's own sentences."""
 NEVER = 1000.0
 """Times the undisturbed time from which on a job is told to take just that: it would hardly ever end."""
 
@@ -187,6 +190,25 @@ def interrupted(workload: Workload, pool: Pool, step_s: float, compile_s: float,
     factor = Quantity(min(low, middle), middle, max(high, middle), rate.tier, rate.evidence)
     told = Restarts(3600.0 / rate.mid, moved_s, restart_s)
     return Interrupted(told, parts, work_s / parts, factor, "; ".join(rate.evidence))
+
+
+def interruption_words(workload: Workload, estimate: Estimate) -> str:
+    """Return one clause on what interruptions do to a job, for people; empty where that is less than a hundredth.
+
+    Args:
+        workload: the job.
+        estimate: of it on one pool.
+    """
+    step, compile_s, pool = estimate.step_time_s, estimate.compile_s, estimate.candidate.pools[0]
+    if step is None or workload.total_steps is None:
+        return ""
+    found = interrupted(workload, pool, step.mid, compile_s.mid if compile_s else 0.0, saved_bytes(workload))
+    if found is None or found.factor.mid < TOLD:
+        return ""
+    taken = "taken back or failing" if revocable(pool, workload) else "failing"
+    every = f"interrupted every {fmt.seconds(found.restarts.mean_time_s)} on average by machines {taken}"
+    factor = found.factor
+    return f"it is {every}, and takes {factor.mid:.3g} ({factor.low:.3g} to {factor.high:.3g}) times as long for it"
 
 
 @cache

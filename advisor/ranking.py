@@ -10,7 +10,7 @@ from math import erf, exp, inf, log, sqrt
 
 from advisor.beliefs import BELIEFS
 from advisor.charges import steps_charged
-from core.advice import Confidence, Estimate
+from core.advice import Confidence, Estimate, Served
 from core.format import seconds
 from core.quantity import TIERS, Quantity, total
 from core.workload import Workload
@@ -98,9 +98,22 @@ def misses_target(estimate: Estimate, workload: Workload) -> tuple[str, ...]:
     cost = estimate.cost_usd
     if cost is not None and targets.budget_usd is not None and workload.total_steps is not None and cost.mid > targets.budget_usd:
         missed.append(f"budget of {targets.budget_usd:g} USD: it costs {cost.mid:.4g} USD")
-    if step is not None and targets.latency_ms is not None and not workload.trains and step.mid * 1e3 > targets.latency_ms:
+    if estimate.served is not None:
+        missed.extend(_misses_service(estimate.served, targets.latency_ms))
+    elif step is not None and targets.latency_ms is not None and not workload.trains and step.mid * 1e3 > targets.latency_ms:
         missed.append(f"latency of {targets.latency_ms:g} ms: a step takes {step.mid * 1e3:.3g} ms")
     return tuple(missed)
+
+
+def _misses_service(served: Served, latency_ms: float | None) -> tuple[str, ...]:
+    """Return whether a rate of requests cannot be served, or the slowest of a hundred takes longer than is allowed."""
+    asked, limit = served.requests_per_s, served.limit_per_s
+    if served.utilisation >= 1:
+        return (f"rate of {asked:g} requests a second: it serves {limit:.3g} at most",)
+    slowest_ms = served.total_s[-1].mid * 1e3 if served.total_s else 0.0
+    if latency_ms is None or slowest_ms <= latency_ms:
+        return ()
+    return (f"latency of {latency_ms:g} ms: at {asked:g} requests a second one in a hundred takes over {slowest_ms:.3g} ms",)
 
 
 def chance_faster(other: Contender, best: Contender) -> float:

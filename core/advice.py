@@ -49,6 +49,28 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
+class Served:
+    """What requests meet at a rate of arrivals; the three latencies are empty where more comes than can be served.
+
+    Args:
+        requests_per_s: that come.
+        limit_per_s: that can just not be served.
+        first_token_s, per_token_s, total_s: percentiles 50, 95 and 99; a model that makes no tokens has `total_s` alone.
+    """
+
+    requests_per_s: float
+    limit_per_s: float
+    first_token_s: tuple[Quantity, ...] = ()
+    per_token_s: tuple[Quantity, ...] = ()
+    total_s: tuple[Quantity, ...] = ()
+
+    @property
+    def utilisation(self) -> float:
+        """What comes over what can be served."""
+        return self.requests_per_s / self.limit_per_s
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """What a candidate would do; None where it is not known, and `missing` says what would tell.
 
@@ -67,6 +89,7 @@ class Estimate:
         penalty: factor of rules on the ranking score, 1 when none.
         job_s: expected seconds of the whole job when a total is given: compilation, steps, interruptions; None where the steps
             alone are reckoned with.
+        served: what requests meet at the asked rate; None where none was asked, or no queue was reckoned.
     """
 
     candidate: Candidate
@@ -85,6 +108,7 @@ class Estimate:
     missing: tuple[str, ...] = ()
     penalty: float = 1.0
     job_s: Quantity | None = None
+    served: Served | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 """All legal plans of a workload on every pool, priced at once: enumerated, cut by memory, timed by the cost model, best kept."""
 
-from advisor.search.evaluate import Found, Search
+from advisor.search.evaluate import Found, PassTime, Search
 
-__all__ = ["Found", "Search"]
+__all__ = ["Found", "PassTime", "Search"]

@@ -7,7 +7,7 @@ most frugal plan says by how much.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import hypot
+from math import exp, hypot
 
 import numpy as np
 
@@ -58,6 +58,23 @@ class Found:
     considered: int
     fitting: int
     others: tuple[tuple[Plan, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PassTime:
+    """One pass of the chosen plan, once.
+
+    Args:
+        regime: `forward`, `prefill`, `decode` or `training`.
+        times: that a step has it.
+        seconds: of one.
+        terms: (term of the breakdown, seconds) that add up to it.
+    """
+
+    regime: str
+    times: float
+    seconds: float
+    terms: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +182,28 @@ class Search:
         timed = self.timed(runtime)
         row = timed.best[pool.key, pool.count]
         return self._found(self._prepared, runtime, pool, row, timed.seconds)
+
+    def passes(self, runtime: str, key: str, count: int) -> tuple[PassTime, ...]:
+        """Return the passes of the best plan of a runtime on a pool that has one.
+
+        Args:
+            runtime: one of `RUNTIME_IDS`.
+            key, count: of a pool for which `best` found a plan.
+        """
+        prepared, pool = self._prepared, self._index[key, count]
+        assert prepared is not None
+        row = self.timed(runtime).best[key, count]
+        found: list[PassTime] = []
+        for one, told in zip(prepared.passes, self._told(prepared, runtime), strict=True):
+            labels = self._labels(runtime, pool, one.regime)
+            table = told.table.rows(slice(row, row + 1))
+            shift = float(known_predictor(one.regime == TRAINING).shift_at_latest(table, labels, YEAR)[0])
+            slower = BORROWED_SHIFT if self._stack(runtime, one.regime).borrowed else 0.0
+            seconds, terms = float(told.seconds[row]) * exp(shift + slower), told.breakdown(row)
+            scale = seconds / max(sum(terms.values()), 1e-300)
+            told_terms = tuple((name, value * scale) for name, value in terms.items() if value > 0)
+            found.append(PassTime(one.regime, one.times, seconds, told_terms))
+        return tuple(found)
 
     def timed(self, runtime: str) -> _Timed:
         """Return seconds of every plan in one runtime, and the best row of each pool: among those that fit, else the smallest."""
