@@ -122,13 +122,29 @@ class Shares:
             under_s: only a step that takes less is wanted.
             fixed: shares that are given.
         """
-        ends = self.ends(used, way)
+        return self.soonest(used, self.ends(used, way), under_s, fixed)
+
+    def soonest(
+        self, used: tuple[int, ...], ends: Ends, under_s: float, fixed: dict[int, int] | None = None
+    ) -> tuple[float, dict[int, int]] | None:
+        """Return the same as `best` for what follows each pool's buckets.
+
+        Args:
+            used: pools by index.
+            ends: of each pool in use.
+            under_s: only a step that takes less is wanted.
+            fixed: shares that are given.
+        """
         given = fixed or {}
         high, low = under_s, 0.0
+
+        def seconds(shares: dict[int, int]) -> float:
+            return max(self._cost(pool, share, ends[pool]) for pool, share in shares.items())
+
         if not self._enough(used, ends, high, given):
             return None
         if high == inf:
-            high = self.seconds(self._chosen(used, ends, high, given), way) * (1 + 1e-12)  # room for rounding
+            high = seconds(self._chosen(used, ends, high, given)) * (1 + 1e-12)  # room for rounding
         for _ in range(STEPS):
             middle = (low + high) / 2
             if not low < middle < high or high - low <= 1e-13 * high:
@@ -138,8 +154,8 @@ class Shares:
             else:
                 low = middle
         shares = self._chosen(used, ends, high, given)
-        seconds = self.seconds(shares, way)
-        return (seconds, shares) if seconds < under_s else None
+        took = seconds(shares)
+        return (took, shares) if took < under_s else None
 
     def ideal_s(self, way: Exchange = FREE, most: int | None = None) -> float:
         """Return what no step with that exchange takes less than: no pool waits for another's end, any may be idle.
