@@ -23,6 +23,7 @@ st.logo(str(parts / "wordmark.svg"), size="large")
 page = st.navigation(
     [
         st.Page("pages/ask.py", title="Ask", icon=":material/search:", url_path="", default=True),
+        st.Page("pages/split.py", title="Split", icon=":material/call_split:", url_path="split"),
         st.Page("pages/run.py", title="Run", icon=":material/speed:", url_path="run", visibility="hidden"),
         st.Page("pages/compare.py", title="Compare", icon=":material/compare:", url_path="compare", visibility="hidden"),
         st.Page("pages/history.py", title="History", icon=":material/history:", url_path="history"),

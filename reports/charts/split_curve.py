@@ -45,9 +45,7 @@ def curve(one: Curve, theme: str = "light", who: str = "the first pool", least_s
         alt.Chart(inline(rows)).mark_line(strokeWidth=2.2, color=look.muted, clip=True, aria=False).encode(x=x, y=y),
         *_marks(one, points, look, x, y),
     ]
-    subtitle = "all else as planned"
-    if _has_single(one):
-        subtitle += "; below the dashed line the split is faster than the best single pool"
+    subtitle = "below the dashed line the split is faster" if _has_single(one) else "all else as planned"
     return finish(layers, rows, look, TITLES[one.what], subtitle, describe_curve(one, who), HEIGHT)
 
 

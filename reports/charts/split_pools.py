@@ -50,9 +50,8 @@ def shares(split: Split, theme: str = "light") -> Layered | None:
     tooltip = tooltips(("pool", "pool"), ("share", "share"), ("amount", "amount"), ("detail", "how"))
     top, bottom = alt.value(0), alt.value(SHARE_HEIGHT)
     bar = alt.Chart().mark_rect(stroke=look.card, strokeWidth=2)
-    text = alt.Chart().mark_text(
-        fontWeight=600, color=look.card, aria=False, opacity=alt.ExprRef("datum.fraction * width > 46 ? 1 : 0")
-    )
+    words = alt.ExprRef("datum.fraction * width > 46 ? datum.share : ''")
+    text = alt.Chart().mark_text(fontWeight=600, color=look.card, aria=False, text=words)
     layers = [
         bar.encode(
             x=x,
@@ -62,9 +61,7 @@ def shares(split: Split, theme: str = "light") -> Layered | None:
             tooltip=tooltip,
             color=alt.Color("key", type="nominal", scale=scale, legend=legend("", 2, 1)),
         ),
-        text.encode(
-            x=alt.X("middle", type="quantitative"), y=alt.value(SHARE_HEIGHT / 2), text=alt.Text("share", type="nominal")
-        ),
+        text.encode(x=alt.X("middle", type="quantitative"), y=alt.value(SHARE_HEIGHT / 2)),
     ]
     return finish(
         layers, rows, look, "Who does how much", "parts of the work, all of it together", describe_shares(split), SHARE_HEIGHT
@@ -100,7 +97,7 @@ def singles(split: Split, what: str = "time", theme: str = "light", amount: str 
     axis = alt.Axis(title=None, labelExpr=label, tickCount=4, labelOverlap="greedy")
     x = alt.X("mid", type="quantitative", axis=axis, scale=alt.Scale(domain=[0, max(known) * 1.04 or 1.0], nice=False))
     title = time_title(split.mode) if what == "time" else ", ".join(filter(None, (TITLES[what], amount)))
-    subtitle = "bars with 80 % bands; what is recommended is in colour"
+    subtitle = "with 80 % bands; what is recommended is in colour"
     layers = [*_bars(look, x), *row_names(look)]
     return finish(layers, rows, look, title, subtitle, describe_singles(split, what), alt.Step(ROW_HEIGHT))
 

@@ -183,14 +183,13 @@ def _lanes(names: list[Row], theme: Theme, lanes: int) -> list[alt.Chart]:
     track = alt.Chart(data).mark_rect(color=theme.line, opacity=0.45, cornerRadius=2, aria=False)
     name = alt.Chart(data).mark_text(align="left", baseline="middle", fontWeight=600, color=theme.text, aria=False)
     room = f"width > {LETTER_PX} * (length(datum.lane) + length(datum.value)) + 16"
-    value = alt.Chart(data).mark_text(
-        align="right", baseline="middle", color=theme.muted, aria=False, opacity=alt.ExprRef(f"{room} ? 1 : 0")
-    )
+    words = alt.ExprRef(f"{room} ? datum.value : ''")
+    value = alt.Chart(data).mark_text(align="right", baseline="middle", color=theme.muted, aria=False, text=words)
     at = _height("name", lanes)
     return [
         track.encode(x=alt.value(0), x2=alt.value("width"), y=_height("top", lanes), y2="bottom"),
         name.encode(x=alt.value(0), y=at, text=alt.Text("lane", type="nominal")),
-        value.encode(x=alt.value("width"), y=at, text=alt.Text("value", type="nominal")),
+        value.encode(x=alt.value("width"), y=at),
     ]
 
 
@@ -204,9 +203,8 @@ def _bars(theme: Theme, lanes: int, end: float, kinds: Sequence[str]) -> list[al
     fields = ("lane", "lane"), ("kind", "does"), ("what", "what"), ("from", "when"), ("takes", "takes")
     bar = alt.Chart().mark_rect(cornerRadius=2, stroke=theme.card, strokeWidth=0.6)
     wide = f"scale('x', datum.stop) - scale('x', datum.start) > {LETTER_PX} * length(datum.label) + 8"
-    text = alt.Chart().mark_text(
-        align="left", baseline="middle", dx=5, color=theme.card, aria=False, opacity=alt.ExprRef(f"{wide} ? 1 : 0")
-    )
+    words = alt.ExprRef(f"{wide} ? datum.label : ''")
+    text = alt.Chart().mark_text(align="left", baseline="middle", dx=5, color=theme.card, aria=False, text=words)
     return [
         bar.encode(
             x=x,
@@ -216,7 +214,5 @@ def _bars(theme: Theme, lanes: int, end: float, kinds: Sequence[str]) -> list[al
             color=alt.Color("kind", type="nominal", scale=scale, legend=legend("", 4, 2)),
             tooltip=tooltips(*fields),
         ),
-        text.transform_calculate(middle="(datum.top + datum.bottom) / 2").encode(
-            x=x, y=_height("middle", lanes), text=alt.Text("label", type="nominal")
-        ),
+        text.transform_calculate(middle="(datum.top + datum.bottom) / 2").encode(x=x, y=_height("middle", lanes)),
     ]

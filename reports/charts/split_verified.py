@@ -41,7 +41,7 @@ def verified(found: Verified, theme: str = "light") -> Layered | None:
     axis = alt.Axis(title="step time", labelExpr=SECONDS_LABEL, tickCount=5, labelOverlap="greedy")
     scale = alt.Scale(domain=[max(0.0, low - room), high + room], nice=False, zero=False)
     layers = [*_marks(look, axis, scale, found), *row_names(look, 0)]
-    subtitle = "points with 80 % bands; a tick for each step that was timed"
+    subtitle = "with 80 % bands; a tick for each step that was timed"
     return finish(layers, rows, look, "Planned and measured", subtitle, verified_sentence(found), alt.Step(ROW_HEIGHT))
 
 
