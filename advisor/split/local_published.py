@@ -66,8 +66,7 @@ PUBLISHED = (
         None,
         None,
         4,
-        "billions of parameters with fragments, overlap and 4-bit outer gradients: about the quality of data parallelism with two "
-        "orders of magnitude less bandwidth",
+        "fragments, overlap and 4 bits, billions of parameters: the quality of data parallelism at a hundredth of the bandwidth",
         "arXiv 2501.18512",
     ),
     Published(
@@ -76,7 +75,7 @@ PUBLISHED = (
         8,
         None,
         None,
-        "learners of their own pace, TPU v5p with v6e: accuracy 64.1 % against 64.4 %, 0.84 for 198 Gbit/s over 8 sites",
+        "learners of their own pace, TPU v5p with v6e: accuracy 64.1 % for 64.4 %, 0.84 for 198 Gbit/s over 8 sites",
         "arXiv 2604.21428; Google DeepMind, 2026-04-22",
     ),
 )

@@ -50,23 +50,14 @@ def why_no_pipeline(problem: PipelineProblem) -> tuple[str, ...]:
     return (f"each layer fits somewhere, but no row of stretches holds all {tables.layers}: {needed}, for {rooms} in all pools",)
 
 
-def plan_with_links(problem: PipelineProblem, bytes_per_s: float, latency_s: float | None = None) -> PipelinePlan | None:
-    """Return the plan when every link carries that many bytes a second.
+def alone(problem: PipelineProblem) -> tuple[PoolAlone, ...]:
+    """Return each pool with all layers, as given.
 
     Args:
-        problem: its links say which pools are joined.
-        bytes_per_s: one way.
-        latency_s: of each message; None leaves each link's own.
+        problem: as given to `plan_pipeline`.
     """
-
-    def changed(own: float) -> float:
-        return own if latency_s is None else latency_s
-
-    links = tuple(
-        tuple(None if link is None else replace(link, bytes_per_s=bytes_per_s, latency_s=changed(link.latency_s)) for link in row)
-        for row in problem.links
-    )
-    return plan_pipeline(replace(problem, links=links))
+    tables = Tables(problem)
+    return tuple(_alone(tables, pool) for pool in range(len(tables.names)))
 
 
 def _nowhere(tables: Tables, layer: int) -> str:
