@@ -60,19 +60,16 @@ class JaxModel:
             for slot in self.wiring.slots
             if slot.layer.kind == "batch_norm" and (width := slot.layer.option("channels"))
         }
-        self.accumulated: Any = None
+        self.total: Any = None
+        self.is_fresh = True
         self.kept: dict[int, tuple[Any, Any]] = {}
         self._compile()
 
     def _compile(self) -> None:
         jit = self.jax.jit
-        self._run = jit(self._run_first)
-        self._run_more = jit(lambda a, r, i, w, total: self._added(self._run_first(a, r, i, w), total), donate_argnums=4)
+        self._run = jit(self._run_once, donate_argnums=4, static_argnums=5, keep_unused=True)
         self._forward = jit(self._forward_kept)
-        self._backward = jit(self._backward_first)
-        self._backward_more = jit(
-            lambda pull, a, x, c, w, total: self._added(self._backward_first(pull, a, x, c, w), total), donate_argnums=5
-        )
+        self._backward = jit(self._backward_once, donate_argnums=5, static_argnums=6, keep_unused=True)
         self._infer = jit(lambda a, r, i: self._call(a, r, i, training=False)[0].astype("float32"))
         self._update = jit(self._updated, donate_argnums=(0, 1))
         self._join = jit(self._flat)
@@ -92,10 +89,11 @@ class JaxModel:
     def run(self, inputs: Mapping[str, Any], weight: float) -> float:
         """Run forward and backward, accumulate, return the loss."""
         given = self._place(inputs)
-        more = () if self.accumulated is None else (self.accumulated,)
-        call = self._run_more if more else self._run
-        loss, self.accumulated, self.running = call(self.arrays, self.running, given, weight, *more)
-        self.jax.block_until_ready(self.accumulated)
+        loss, self.total, self.running = self._run(
+            self.arrays, self.running, given, weight, self._start_total(), self.is_fresh
+        )
+        self.is_fresh = False
+        self.jax.block_until_ready(self.total)
         return float(loss)
 
     def forward(self, key: int, inputs: Mapping[str, Any]) -> Any:
@@ -114,22 +112,24 @@ class JaxModel:
         if key not in self.kept:
             raise no_such_key(key)
         pull, x = self.kept.pop(key)
-        more = () if self.accumulated is None else (self.accumulated,)
-        call = self._backward_more if more else self._backward
-        to_input, self.accumulated = call(pull, self.arrays, x, cotangent, weight, *more)
-        self.jax.block_until_ready(self.accumulated)
+        to_input, self.total = self._backward(
+            pull, self.arrays, x, cotangent, weight, self._start_total(), self.is_fresh
+        )
+        self.is_fresh = False
+        self.jax.block_until_ready(self.total)
         return None if self.part.starts else np.asarray(to_input)
 
     def gradients(self, out: Any = None) -> Any:
         """Return what was accumulated and start anew."""
         import numpy as np
 
-        total = np.zeros(self.parameter_count, np.float32) if self.accumulated is None else np.asarray(self.accumulated)
-        self.accumulated = None
+        total = self.jax.numpy.zeros(self.parameter_count) if self.is_fresh else self.total
+        self.is_fresh = True
         if out is None:
-            return total
+            self.total = None
+            return np.asarray(total)
         check_length(out, self.parameter_count)
-        np.copyto(out, total)
+        np.copyto(out, np.asarray(total))
         return out
 
     def update(self, flat: Any) -> None:
@@ -144,6 +144,10 @@ class JaxModel:
         import numpy as np
 
         return np.asarray(self._infer(self.arrays, self.running, self._place(inputs)))
+
+    def _start_total(self) -> Any:
+        """Return the flat vector whose place the next one takes, made where the last one was handed out."""
+        return self.jax.numpy.zeros(self.parameter_count) if self.total is None else self.total
 
     def _place(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         check_inputs(inputs, self.wiring.wanted)
@@ -161,12 +165,13 @@ class JaxModel:
         output = self.wiring.forward(ops, bound, inputs)
         return output, running | ops.updated
 
-    def _run_first(self, arrays: Any, running: Any, inputs: Any, weight: Any) -> tuple[Any, Any, Any]:
+    def _run_once(self, arrays: Any, running: Any, inputs: Any, weight: Any, total: Any, fresh: bool) -> tuple[Any, Any, Any]:
         def loss_of(own: Any) -> Any:
             return self._call(own, running, inputs, training=True)
 
         (loss, running), gradients = self.jax.value_and_grad(loss_of, has_aux=True)(arrays)
-        return loss, weight * self._flat(gradients), running
+        flat = weight * self._flat(gradients)
+        return loss, flat if fresh else total + flat, running
 
     def _forward_kept(self, arrays: Any, running: Any, inputs: Any) -> tuple[Any, Any, Any]:
         rest = {name: value for name, value in inputs.items() if name != "x"}
@@ -183,16 +188,13 @@ class JaxModel:
             output, pull, running = self.jax.vjp(output_of, arrays, x, has_aux=True)
         return output, _without_arguments(pull), running
 
-    def _backward_first(self, pull: Any, arrays: Any, x: Any, cotangent: Any, weight: Any) -> tuple[Any, Any]:
+    def _backward_once(
+        self, pull: Any, arrays: Any, x: Any, cotangent: Any, weight: Any, total: Any, fresh: bool
+    ) -> tuple[Any, Any]:
         whole = _with_arguments(pull, (arrays,) if self.part.starts else (arrays, x))
         gradients, *to_input = whole(self.jax.numpy.ones(()) if cotangent is None else cotangent)
         flat = weight * self._flat(gradients)
-        return (to_input[0].astype("float32") if to_input else None), flat
-
-    def _added(self, result: tuple[Any, ...], total: Any) -> tuple[Any, ...]:
-        """Add the flat gradient, the second of a result, to what is there."""
-        first, flat, *rest = result
-        return first, total + flat, *rest
+        return (to_input[0].astype("float32") if to_input else None), flat if fresh else total + flat
 
     def _updated(self, arrays: Any, memory: Any, flat: Any) -> tuple[Any, Any]:
         assert self.optimizer is not None

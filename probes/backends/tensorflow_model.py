@@ -1,8 +1,7 @@
 """A part of a model in TensorFlow: graph functions over a list of tensors that are cut from one flat variable.
 
-The optimizer makes one pass over one variable with TensorFlow's own update kernels. Weights are handed to each function, so that a
-tape outside can ask for their gradients: the backward pass of a function is a function too, and what it needs is kept, not
-computed again.
+The optimizer makes one pass over one variable with TensorFlow's own update kernels. Weights are handed to each function, so that
+a tape outside can ask for their gradients: the backward pass of a function is a function too, and what it needs is kept.
 """
 
 from collections.abc import Mapping

@@ -25,7 +25,7 @@ from probes.model_flat import (
 )
 from probes.model_wiring import Wiring
 
-_TURNED = {"dense": (1, 0), "conv": (3, 2, 0, 1), "up_conv": (3, 2, 0, 1), "lstm": (1, 0), "attention": (1, 0)}
+TURNED = {"dense": (1, 0), "conv": (3, 2, 0, 1), "up_conv": (3, 2, 0, 1), "lstm": (1, 0), "attention": (1, 0)}
 """Axes of canonical kernels in the order of torch's."""
 
 
@@ -61,7 +61,7 @@ class TorchModel:
         self.modules = _modules(self.wiring, part, seed).to(self.device, self.dtype)
         self.flat = torch.from_numpy(flat_weights(part, seed)).to(self.device, self.dtype)
         self.parameters = [self._bind(stretch) for stretch in self.layout]
-        self.turned = [i for i, stretch in enumerate(self.layout) if _is_image_kernel(stretch)]
+        self.turned = [i for i, stretch in enumerate(self.layout) if self._is_apart(stretch)]
         self.train_net = backend._callable(_net(self.wiring, self.modules, training=True))
         self.infer_net = backend._callable(_net(self.wiring, self.modules, training=False))
         self.whole = torch.nn.Parameter(self.flat)
@@ -85,7 +85,7 @@ class TorchModel:
         """Run forward and backward, accumulate, return the loss."""
         self.modules.train()
         loss = self.train_net(self._place(inputs))
-        self._accumulate(self._gradients(loss, self.parameters, self.torch.full_like(loss, weight)))
+        self._accumulate(self._gradients(loss, self.parameters, self._scalar(weight, loss.dtype)))
         return loss.item()
 
     def forward(self, key: int, inputs: Mapping[str, Any]) -> Any:
@@ -96,6 +96,7 @@ class TorchModel:
             given["x"].requires_grad_(True)
         output = self.train_net(given)
         self.kept[key] = (output, given.get("x"))
+        self._wait()
         return output.item() if self.part.ends else self._canonical(output.detach())
 
     def backward(self, key: int, cotangent: Any, weight: float) -> Any:
@@ -106,7 +107,7 @@ class TorchModel:
         grown = self.torch.ones_like(output) if cotangent is None else self._activations(cotangent, output.dtype)
         sources = self.parameters if self.part.starts else [*self.parameters, x]
         scale = weight or 1.0
-        gradients = self._gradients(output, sources, grown * scale)
+        gradients = self._gradients(output, sources, grown * self._scalar(scale, output.dtype))
         if weight:
             self._accumulate(gradients[: len(self.parameters)])
         return None if self.part.starts else self._canonical(gradients[-1] / scale)
@@ -144,7 +145,7 @@ class TorchModel:
     def _bind(self, stretch: Stretch) -> Any:
         """Put a weight's place in the flat vector into its module and return the parameter."""
         view = self._own(self.flat, stretch)
-        parameter = self.torch.nn.Parameter(_image_layout(view) if _is_image_kernel(stretch) else view)
+        parameter = self.torch.nn.Parameter(self._apart(view) if self._is_apart(stretch) else view)
         target = self.modules[stretch.slot.key]
         attribute = next(a for a, key in torch_layers._attributes(stretch.layer).items() if key == stretch.array)
         *path, leaf = attribute.split(".")
@@ -153,10 +154,22 @@ class TorchModel:
         setattr(target, leaf, parameter)
         return parameter
 
+    def _is_apart(self, stretch: Stretch) -> bool:
+        """Whether a weight is held in a layout of its own beside the flat vector."""
+        return len(stretch.shape) == 4
+
+    def _apart(self, kernel: Any) -> Any:
+        """Return a kernel (outputs, inputs, height, width) with its inputs last in memory, as images have their channels."""
+        return kernel.contiguous(memory_format=self.torch.channels_last)
+
+    def _scalar(self, value: float, dtype: Any) -> Any:
+        """Return a number on the device: as part of a program it would have to be compiled for each value."""
+        return self.torch.tensor(value, dtype=dtype).to(self.device)
+
     def _own(self, flat: Any, stretch: Stretch) -> Any:
         """Return a view of a flat vector in the shape that torch's module has."""
         view = flat[stretch.start : stretch.stop].view(stretch.shape)
-        axes = _TURNED.get(stretch.layer.kind, ())
+        axes = TURNED.get(stretch.layer.kind, ())
         return view.permute(axes) if view.ndim == len(axes) else view
 
     def _turn(self) -> None:
@@ -260,14 +273,3 @@ def _optimizer(torch: Any, name: str, whole: Any, rate: float) -> Any:
             return torch.optim.SGD([whole], lr=rate)
         case _:
             return None
-
-
-def _is_image_kernel(stretch: Stretch) -> bool:
-    return len(stretch.shape) == 4
-
-
-def _image_layout(kernel: Any) -> Any:
-    """Return a kernel (outputs, inputs, height, width) with its inputs last in memory, as images have their channels."""
-    import torch
-
-    return kernel.contiguous(memory_format=torch.channels_last)
