@@ -19,6 +19,8 @@ from probes.split.streams import Stream, bytes_of, gone
 
 PACKET_BYTES = 2**18
 PACKET_S = 2e-3
+TASK = "task"
+"""Note that carries the number of the task that a message belongs to."""
 SHORTEST_SLEEP_S = 5e-5
 """Below this a sleep takes longer than it should."""
 
@@ -106,7 +108,8 @@ class TensorChannel:
         self._stream, self._clock, self._sleep = stream, clock, sleep
         self._bucket = Bucket()
         self._outbox: SimpleQueue[tuple[tuple[memoryview, ...], float] | threading.Event | None] = SimpleQueue()
-        self._inbox: dict[str, deque[Message]] = {}
+        self._inbox: dict[tuple[int, str], deque[Message]] = {}
+        self._task = 0
         self._arrived = threading.Condition()
         self._fault: str = ""
         self.sent_bytes = 0
@@ -121,11 +124,24 @@ class TensorChannel:
         """Hold what is sent from now on to a rate and a latency; nothing may be under way."""
         self._bucket = Bucket(bytes_per_s, latency_s)
 
+    def begin(self, task: int) -> None:
+        """Send and receive for a task from now on; what is still there or on its way of earlier ones is dropped.
+
+        Args:
+            task: its number, the same on both sides, greater than those before.
+        """
+        with self._arrived:
+            self._task = task
+            self._inbox = {key: messages for key, messages in self._inbox.items() if key[0] >= task}
+
     def send(self, kind: str, arrays: Sequence[Any], note: Mapping[str, str] | None = None) -> None:
         """Send a message; contiguous arrays must not be changed until `flush`."""
         self._raise_fault()
         offered_s = self._clock()
-        parts = (memoryview(header_of(kind, arrays, offered_s, note or {})), *(bytes_of(array) for array in arrays))
+        parts = (
+            memoryview(header_of(kind, arrays, offered_s, {**(note or {}), TASK: str(self._task)})),
+            *(bytes_of(array) for array in arrays),
+        )
         self.sent_bytes += sum(len(part) for part in parts)
         self._outbox.put((parts, offered_s))
 
@@ -139,10 +155,11 @@ class TensorChannel:
 
     def receive(self, kind: str, limit_s: float | None = None) -> Message:
         """Return the next message of a kind, waiting for it; raises WorkerError when there will be none."""
+        key = (self._task, kind)
         with self._arrived:
-            there = self._arrived.wait_for(lambda: bool(self._inbox.get(kind)) or bool(self._fault), limit_s)
-            if self._inbox.get(kind):
-                return self._inbox[kind].popleft()
+            there = self._arrived.wait_for(lambda: bool(self._inbox.get(key)) or bool(self._fault), limit_s)
+            if self._inbox.get(key):
+                return self._inbox[key].popleft()
         self._raise_fault()
         assert not there
         raise WorkerError(f"got no {kind} within {limit_s} s; expected the other side to send some; run the split again")
@@ -182,8 +199,10 @@ class TensorChannel:
             except (WorkerError, OSError, ValueError, MemoryError) as error:
                 self._fail(error if isinstance(error, WorkerError) else gone())
                 return
+            task = int(message.note.get(TASK, 0))
             with self._arrived:
-                self._inbox.setdefault(message.kind, deque()).append(message)
+                if task >= self._task:
+                    self._inbox.setdefault((task, message.kind), deque()).append(message)
                 self._arrived.notify_all()
             del message
 

@@ -60,6 +60,7 @@ class Begin:
 
     task: SplitTask
     fresh: bool
+    number: int
 
 
 @dataclass(frozen=True, slots=True)

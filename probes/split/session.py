@@ -84,6 +84,7 @@ class SplitSession:
         self.steps: tuple[list[SideStep], list[SideStep]] = ([], [])
         self.versions: tuple[tuple[tuple[str, str], ...], ...] = ()
         self.stage = "start"
+        self._tasks = 0
         self._handles: list[SideHandle] = []
         self._stack = ExitStack()
         self.link = LinkSpec()
@@ -161,7 +162,8 @@ class SplitSession:
         """
         for side in self.steps:
             side.clear()
-        return self.ask({i: Begin(task, fresh) for i in (0, 1)}, Begun, "model")[0]
+        self._tasks += 1
+        return self.ask({i: Begin(task, fresh, self._tasks) for i in (0, 1)}, Begun, "model")[0]
 
     def ask(self, asked: Mapping[int, Request], wanted: type[R], stage: str, limit_s: float | None = None) -> tuple[R, ...]:
         """Tell sides what to do and wait for all of them; steps that they tell meanwhile are kept.

@@ -84,6 +84,7 @@ class Side:
             case Begin():
                 self.stage = "model"
                 self.mode = None
+                self._hands.channel.begin(request.number)
                 self.mode = open_mode(self._hands, request.task, fresh=request.fresh)
                 return Begun(self.mode.parameter_count, self.mode.own_parameters, self.mode.activation_bytes)
             case Steps():
@@ -138,6 +139,7 @@ class Side:
 
     def _steps(self, count: int) -> Done:
         work, mode = self._hands, self._task
+        work.laps.take()
         for _ in range(count):
             start_s, sent = work.laps.clock(), work.channel.sent_bytes
             loss, counted = mode.step()

@@ -19,6 +19,9 @@ from core.errors import WorkerError
 RING_BYTES = 2**23
 CHUNK_BYTES = 2**19
 """Copied at one go: the reader copies one out while the writer copies the next in."""
+CREDITS = 4
+"""Freed bytes are told in so many lumps a ring: the writer looks only when its ring is full, and a socket that nobody reads would
+fill with one for each small message."""
 _COUNT = struct.Struct("<I")
 
 
@@ -82,7 +85,7 @@ class MemoryStream:
         self._in_ring = whole[(1 - side) * ring_bytes : (2 - side) * ring_bytes]
         self._out, self._in = socket.socket(fileno=out), socket.socket(fileno=into)
         self._wrote = self._read = 0
-        self._used = self._there = 0
+        self._used = self._there = self._freed = 0
 
     def write(self, data: memoryview) -> None:
         """Send all bytes; raises WorkerError when the other side is gone."""
@@ -106,7 +109,10 @@ class MemoryStream:
             part = min(self._there, len(target) - at, self._size - begin)
             _copy(target[at : at + part], self._in_ring[begin : begin + part])
             self._read, self._there, at = self._read + part, self._there - part, at + part
-            _tell(self._in, part)
+            self._freed += part
+            if self._freed >= self._size // CREDITS:
+                _tell(self._in, self._freed)
+                self._freed = 0
 
     def close(self) -> None:
         """Wake whoever waits, here and there; may be called twice. The memory goes with the process."""
