@@ -6,7 +6,7 @@ Why not the words' own codec: the words may change their fields between versions
 
 from typing import Any
 
-from core.advice import Estimate, Recommendation
+from core.advice import Estimate, Recommendation, Served
 from core.codec import to_plain
 from core.device import Device, Pool
 from core.picture import WORD, Picture
@@ -54,12 +54,24 @@ def estimate(value: Estimate) -> Plain:
             "energy_j": quantity(value.energy_j),
             "job_s": quantity(value.job_s),
         },
+        "served": None if value.served is None else served(value.served),
         "breakdown": [{"term": one.term, "block": one.block, "seconds": quantity(one.seconds)} for one in value.breakdown],
         "memory_parts": dict(value.memory_parts),
         "capacity_bytes": value.capacity_bytes,
         "bounds_s": {"lower": value.lower_s, "upper": value.upper_s},
         "fits": value.fits,
         "missing": list(value.missing),
+    }
+
+
+def served(value: Served) -> Plain:
+    """Return what requests meet at a rate, latencies by their percentile."""
+    def told(quantities: tuple[Quantity, ...]) -> Plain | None:
+        return {name: quantity(one) for name, one in zip(("p50", "p95", "p99"), quantities, strict=True)} if quantities else None
+
+    return {
+        "requests_per_s": value.requests_per_s, "limit_per_s": value.limit_per_s, "utilisation": value.utilisation,
+        "first_token_s": told(value.first_token_s), "per_token_s": told(value.per_token_s), "total_s": told(value.total_s),
     }
 
 

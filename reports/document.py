@@ -94,7 +94,7 @@ def sections(run: Run) -> tuple[Section, ...]:
 
 
 def side_rows(row: CandidateRow, amount: str) -> tuple[tuple[str, Figure], ...]:
-    """Return the figures of one side as (name, figure), the same ones for every side."""
+    """Return the figures of one side as (name, figure), and after those that every side has what only some have."""
     memory = replace(row.memory, text=row.memory_text)
     return (
         ("step time", row.step_time),
@@ -103,6 +103,7 @@ def side_rows(row: CandidateRow, amount: str) -> tuple[tuple[str, Figure], ...]:
         ("compile", row.compile),
         (f"cost, {amount}", row.cost),
         (f"energy, {amount}", row.energy),
+        *row.further,
     )
 
 
@@ -110,14 +111,14 @@ def side_table(run: Run) -> Table:
     """Return this machine, the GPU pool and the TPU pool side by side as a table."""
     columns = view.side_by_side(run)
     amount = view.amount_text(run.workload)
-    figures = [side_rows(column.row, amount) if column.row else None for column in columns]
-    names = [name for name, _ in next((mine for mine in figures if mine), ())]
+    figures = [dict(side_rows(column.row, amount)) if column.row else None for column in columns]
+    names = dict.fromkeys(name for mine in figures if mine for name in mine)
     rows: list[tuple[Cell, ...]] = [
         (_text("candidate"), *(_text(column.row.label if column.row else column.note) for column in columns))
     ]
     rows += [
-        (_text(name), *(_number(mine[place][1]) if mine else _text(view.UNKNOWN) for mine in figures))
-        for place, name in enumerate(names)
+        (_text(name), *(_number(mine[name]) if mine and name in mine else _text(view.UNKNOWN) for mine in figures))
+        for name in names
     ]
     rows.append((_text("memory check"), *(_text(column.row.fits if column.row else view.UNKNOWN) for column in columns)))
     return Table("the best candidate of each side", ("", *(column.title for column in columns)), tuple(rows))

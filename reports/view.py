@@ -59,6 +59,7 @@ class CandidateRow:
         fits: `fits`, `does not fit` or `unknown`.
         tier: of its step time; empty when unknown.
         missing: what is not known.
+        further: figures that only some jobs have, by name: the time of the whole job, latencies at a rate of requests.
     """
 
     rank: int | None
@@ -79,6 +80,7 @@ class CandidateRow:
     energy: Figure
     tier: str
     missing: tuple[str, ...]
+    further: tuple[tuple[str, Figure], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,4 +302,14 @@ def _candidate_row(workload: Workload, advice: Recommendation, estimate: Estimat
         energy=figure(estimate.energy_j, write.energy),
         tier=estimate.step_time_s.tier if estimate.step_time_s else "",
         missing=estimate.missing,
+        further=_further(estimate),
     )
+
+
+def _further(estimate: Estimate) -> tuple[tuple[str, Figure], ...]:
+    """Return the time of the whole job, and the latencies of half and of all but one in a hundred requests, where told."""
+    job = () if estimate.job_s is None else (("whole job", figure(estimate.job_s)),)
+    if estimate.served is None or not estimate.served.total_s:
+        return job
+    half, _, slowest = estimate.served.total_s
+    return (*job, ("latency of half", figure(half)), ("latency of 99 in 100", figure(slowest)))

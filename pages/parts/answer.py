@@ -113,6 +113,7 @@ def figures(row: view.CandidateRow, workload: Workload) -> tuple[tuple[str, view
         ("Compile time", row.compile),
         (f"Cost, {amount}", row.cost),
         (f"Energy, {amount}", row.energy),
+        *((name.capitalize(), found) for name, found in row.further),
     )
 
 

@@ -11,7 +11,7 @@ from reports import view
 from tests.samples.parts import sample_runtimes
 from tests.samples.runs import outcomes_of, sample_hostile, sample_nothing_feasible, sample_run, sample_running
 
-QUANTITIES = {"step_time_s", "throughput", "memory_bytes_per_chip", "compile_s", "cost_usd", "energy_j"}
+QUANTITIES = {"step_time_s", "throughput", "memory_bytes_per_chip", "compile_s", "cost_usd", "energy_j", "job_s"}
 
 
 def test_advice_has_the_keys_of_the_contract() -> None:
