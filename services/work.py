@@ -1,5 +1,6 @@
 """What a run does, in its own process or in the foreground: look, probe, advise, and leave nothing unsaid in the database."""
 
+import json
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -12,10 +13,12 @@ from core.device import Device
 from core.errors import StoreError, TandemError, one_line
 from core.probe import Measurement, Outcome, Runtime
 from core.run import Progress, Run
+from core.split import SplitOptions, SplitRun
 from db import Store
 from probes.inventory import devices
 from probes.plan import Planned, block_probes
 from probes.session import run_probes
+from services import split, split_run
 from services.advice import answer
 from services.context import Context, context
 from services.device_history import marking_history
@@ -52,7 +55,7 @@ def work(run_id: str, on_progress: Listener | None = None) -> None:
     with Heart(here.store, run_id, lambda: state.progress) as heart:
         state.heart = heart
         try:
-            recommendation = state.measure_and_advise()
+            recommendation, split = state.measure_and_advise()
         except TandemError as error:
             say_failed(here.store, run_id, str(error))
             raise
@@ -66,7 +69,7 @@ def work(run_id: str, on_progress: Listener | None = None) -> None:
             raise
         cancelled = heart.cancelled()
         kept = f"cancelled; kept {state.progress.done} of {state.progress.total} probes" if cancelled else ""
-        here.store.finish(run_id, "cancelled" if cancelled else "done", recommendation, kept)
+        here.store.finish(run_id, "cancelled" if cancelled else "done", recommendation, kept, split)
 
 
 def say_failed(store: Store, run_id: str, reason: str, pause: Callable[[float], None] = time.sleep) -> bool:
@@ -98,8 +101,8 @@ class _State:
         self.progress = Progress("starting runtimes")
         self.outcomes: list[Outcome] = []
 
-    def measure_and_advise(self) -> Recommendation:
-        """Probe as the options say, then answer."""
+    def measure_and_advise(self) -> tuple[Recommendation, SplitRun | None]:
+        """Probe as the options say, then answer; where a split was asked, plan it and run it as they say."""
         options = self.run.options
         attached = devices()
         known = known_runtimes(self.here.settings, attached)
@@ -111,9 +114,24 @@ class _State:
             if options.probe == "settle":
                 self._settle(reporter, attached, installed, known)
         reporter.at("advising")
-        recommendation = self._advise(attached, known)
+        if options.split is None:
+            answered = self._advise(attached, known), None
+        else:
+            answered = self._divide(options.split, attached, known, reporter)
         reporter.at("finished")
-        return recommendation
+        return answered
+
+    def _divide(
+        self, asked: SplitOptions, attached: Sequence[Device], known: Sequence[Runtime], reporter: Reporter
+    ) -> tuple[Recommendation, SplitRun]:
+        """Plan the split over what was measured before, and run it where that was asked."""
+        stored = self.here.store.measurements(tuple(device.uuid for device in attached))
+        wanted = json.loads(self.run.document)
+        told, alone = split.planned(wanted, asked, self.run.options.objective, attached, known, stored)
+        if not asked.verify:
+            return alone, SplitRun(told)
+        came = split_run.verified(wanted, asked, told, attached, known, self.here.settings, reporter, self._stop)
+        return alone, SplitRun(told, came)
 
     def _plan(self, attached: Sequence[Device], installed: Sequence[Runtime]) -> tuple[Planned, ...]:
         planned: list[Planned] = []
