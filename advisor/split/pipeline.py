@@ -4,7 +4,6 @@ What is made least is the step of the simulated schedule (`pipeline_schedule`), 
 the best of all unless it says otherwise; beyond, it states how much shorter a step could be at most.
 """
 
-from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -79,13 +78,14 @@ def _told(tables: Tables, best: Best) -> PipelinePlan:
     edges = np.array(best.edges, dtype=np.intp)[:, None]
     times = tables.times(cut, best.order, edges)
     lanes = tuple(tables.names[pool] for pool in best.order)
+    spared = _spared(times, best, cut.micro_batches)
     return PipelinePlan(
         best.seconds,
         cut.micro_batches,
         best.schedule,
         _stages(tables, best, cut, edges, times),
-        _terms(times, best, cut.micro_batches),
-        _moves(times, best, cut, edges, lanes),
+        _terms(times, best, cut.micro_batches, spared[-1]),
+        _moves(times, best, cut, lanes, spared),
         timeline(times, best.schedule, cut.micro_batches, lanes),
         tuple(_alone(tables, pool) for pool in range(len(tables.names))),
         best.bound_s,
@@ -117,42 +117,47 @@ def _stages(tables: Tables, best: Best, cut: Cut, edges: Cuts, times: Times) -> 
     return tuple(stages)
 
 
-def _terms(times: Times, best: Best, micro_batches: int) -> tuple[tuple[str, float], ...]:
+def _terms(times: Times, best: Best, micro_batches: int, free_s: float) -> tuple[tuple[str, float], ...]:
     work = micro_batches * (times.forward + times.backward)[:, 0]
     busiest = int((work + times.update[:, 0]).argmax())
     compute, update = float(work[busiest]), float(times.update[busiest, 0])
-    free = float(step_seconds(_without(times, out=True, back=True), best.schedule, micro_batches)[0])
-    bubble = max(0.0, free - compute - update)
+    bubble = max(0.0, free_s - compute - update)
     return (("compute", compute), ("bubble", bubble), ("link", best.seconds - compute - bubble - update), ("update", update))
 
 
-def _moves(times: Times, best: Best, cut: Cut, edges: Cuts, lanes: tuple[str, ...]) -> tuple[Move, ...]:
+def _moves(times: Times, best: Best, cut: Cut, lanes: tuple[str, ...], spared: list[float]) -> tuple[Move, ...]:
     """Return what crosses each boundary; what is exposed is what the step would lose if that alone cost nothing."""
     moves: list[Move] = []
-    for link in range(len(lanes) - 1):
-        first, second, edge = lanes[link], lanes[link + 1], int(edges[link + 1, 0])
-        for what, ends, size, used, latency, out in (
-            ("activations", (first, second), cut.activation_bytes[edge], times.out, times.out_latency, True),
-            ("gradients", (second, first), cut.gradient_bytes[edge], times.back, times.back_latency, False),
+    links = len(lanes) - 1
+    for link in range(links):
+        first, second, edge = lanes[link], lanes[link + 1], best.edges[link + 1]
+        for what, ends, size, used, latency, without in (
+            ("activations", (first, second), cut.activation_bytes[edge], times.out, times.out_latency, spared[link]),
+            ("gradients", (second, first), cut.gradient_bytes[edge], times.back, times.back_latency, spared[links + link]),
         ):
-            spared = _without(times, out=out, back=not out, only=link)
-            exposed = best.seconds - float(step_seconds(spared, best.schedule, cut.micro_batches)[0])
             seconds = cut.micro_batches * float(used[link, 0]) + float(latency[link, 0])
-            moves.append(Move(what, *ends, float(size) * cut.micro_batches, seconds, max(0.0, exposed)))
+            moves.append(Move(what, *ends, float(size) * cut.micro_batches, seconds, max(0.0, best.seconds - without)))
     return tuple(moves)
 
 
-def _without(times: Times, out: bool, back: bool, only: int | None = None) -> Times:
-    """Return the same with links that cost nothing in some directions, all of them or one."""
-    kept = np.zeros((len(times.out), 1)) if only is None else (np.arange(len(times.out)) != only)[:, None].astype(np.float64)
-    forth, home = kept if out else 1.0, kept if back else 1.0
-    return replace(
-        times,
-        out=times.out * forth,
-        out_latency=times.out_latency * forth,
-        back=times.back * home,
-        back_latency=times.back_latency * home,
+def _spared(times: Times, best: Best, micro_batches: int) -> list[float]:
+    """Return the step without each link's way out, without each one's way back, and without any of them."""
+    links = len(times.out)
+    out, back = np.ones((links, 2 * links + 1)), np.ones((links, 2 * links + 1))
+    out[range(links), range(links)] = 0
+    back[range(links), range(links, 2 * links)] = 0
+    out[:, -1] = back[:, -1] = 0
+    whole = np.ones((1, 2 * links + 1))
+    many = Times(
+        times.forward * whole,
+        times.backward * whole,
+        times.update * whole,
+        times.out * out,
+        times.back * back,
+        times.out_latency * out,
+        times.back_latency * back,
     )
+    return [float(one) for one in step_seconds(many, best.schedule, micro_batches)]
 
 
 def _alone(tables: Tables, pool: int) -> PoolAlone:

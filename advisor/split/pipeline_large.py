@@ -13,11 +13,11 @@ from advisor.split.pipeline_schedule import Floats, depth
 from advisor.split.pipeline_search import Best, consider
 from advisor.split.pipeline_tables import Cut, Cuts, Order, Tables
 
-MOST_ROUNDS = 12e6
+MOST_ROUNDS = 4e6
 """Passes x plans that are timed in small moves."""
 HALVINGS = 20
-TRIED = 200
-"""Orders that are tried at most."""
+TRIED, TRIED_AGAIN = 150, 15
+"""Orders that are tried at most, and from an order that was good for another number of micro-batches."""
 
 
 class Stretcher:
@@ -31,6 +31,7 @@ class Stretcher:
     def __init__(self, tables: Tables, cut: Cut, schedule: str) -> None:
         self.tables, self.cut, self.schedule = tables, cut, schedule
         self.work: Floats = cut.forward + cut.backward
+        self.sizes: tuple[list[float], list[float]] = (cut.activation_bytes.tolist(), cut.gradient_bytes.tolist())
         self.used: dict[tuple[int, int], Floats] = {}
 
     def stretches(self, order: Order, limit_s: float) -> tuple[Order, tuple[int, ...]] | None:
@@ -80,6 +81,9 @@ class Stretcher:
         if out is None or back is None:
             return None
         start, stop = edges[-1], edges[-2]
+        sizes = self.sizes
+        if sizes[0][start] <= limit_s * out.bytes_per_s and sizes[1][start] <= limit_s * back.bytes_per_s:
+            return start
         sent = self.cut.activation_bytes[start:stop] <= limit_s * out.bytes_per_s
         fine = sent & (self.cut.gradient_bytes[start:stop] <= limit_s * back.bytes_per_s)
         index = int(fine.argmax())
@@ -114,28 +118,27 @@ class Stretcher:
 
 def search_large(tables: Tables) -> Best:
     """Return the fastest plan found; nothing is proven about it."""
-    best = Best()
+    best, order = Best(), None
+    starts: list[tuple[float, int, Stretcher, Order, Cuts]] = []
     ways = [(cut, schedule) for cut in tables.cuts for schedule in tables.problem.schedules]
-    order: Order | None = None
     for cut, schedule in ways:
         stretcher = Stretcher(tables, cut, schedule)
-        found = _good_order(tables, stretcher, order)
-        if found is not None:
-            order = found
-            _start(tables, best, stretcher, order)
+        order = _good_order(tables, stretcher, order) or order
+        found = stretcher.tightest(order) if order else None
+        if found is None or len(found[1]) < tables.problem.least_pools:
+            continue
+        _, used, edges = found
+        column = np.array(edges, dtype=np.intp)[:, None]
+        if tables.fits(cut, schedule, used, column)[0]:
+            bound = float(of_plans(tables.times(cut, used, column), schedule, cut.micro_batches)[0])
+            starts.append((bound, len(starts), stretcher, used, column))
     _alone(tables, best)
+    for bound, _, stretcher, used, column in sorted(starts, key=lambda one: one[:2]):
+        if bound < best.enough:
+            consider(tables, best, stretcher.cut, stretcher.schedule, used, column)
     if len(best.order) > 1:
         _refine(tables, best)
     return best
-
-
-def _start(tables: Tables, best: Best, stretcher: Stretcher, order: Order) -> None:
-    found = stretcher.tightest(order)
-    assert found is not None
-    _, used, edges = found
-    column = np.array(edges, dtype=np.intp)[:, None]
-    if len(used) >= tables.problem.least_pools and tables.fits(stretcher.cut, stretcher.schedule, used, column)[0]:
-        consider(tables, best, stretcher.cut, stretcher.schedule, used, column)
 
 
 def _alone(tables: Tables, best: Best) -> None:
@@ -159,7 +162,7 @@ def _good_order(tables: Tables, stretcher: Stretcher, known: Order | None) -> Or
     limit, order = min(scored)
     places = list(combinations(range(len(order)), 2))
     since = 0
-    for turn in range(TRIED):
+    for turn in range(TRIED_AGAIN if known else TRIED):
         if since == len(places):
             break
         first, second = places[turn % len(places)]

@@ -103,6 +103,8 @@ def _order(kept: int, micro_batches: int) -> list[tuple[bool, int]]:
 
 def step_seconds(times: Times, schedule: str, micro_batches: int) -> Floats:
     """Return seconds of a step of each plan."""
+    if len(times.forward) == 1:
+        return (micro_batches * (times.forward + times.backward) + times.update)[0]
     return _walk(times, schedule, micro_batches, None)
 
 
@@ -117,14 +119,13 @@ def timeline(times: Times, schedule: str, micro_batches: int, lanes: tuple[str, 
     bars: list[Bar] = []
     total = float(_walk(times, schedule, micro_batches, (lanes, bars))[0])
     waits: list[Bar] = []
-    for lane in lanes:
-        at = 0.0
-        for bar in sorted((bar for bar in bars if bar.lane == lane), key=lambda bar: bar.start_s):
-            if bar.start_s > at:
-                waits.append(Bar(lane, at, bar.start_s, "wait", "waits for its neighbours"))
-            at = bar.stop_s
-        if total > at:
-            waits.append(Bar(lane, at, total, "wait", "waits for the others' end"))
+    ended = dict.fromkeys(lanes, 0.0)
+    for bar in bars:  # those of a pool stand in the order of time
+        if bar.lane in ended:
+            if bar.start_s > ended[bar.lane]:
+                waits.append(Bar(bar.lane, ended[bar.lane], bar.start_s, "wait", "waits for its neighbours"))
+            ended[bar.lane] = bar.stop_s
+    waits += [Bar(lane, at, total, "wait", "waits for the others' end") for lane, at in ended.items() if total > at]
     return tuple(sorted((*bars, *waits), key=lambda bar: (bar.start_s, bar.stop_s, bar.lane)))
 
 
