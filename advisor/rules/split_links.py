@@ -210,9 +210,10 @@ def two_stacks_must_earn_their_keep(case: SplitCase) -> Finding | None:
     """A split must save a fifth to be worth two stacks where one pool alone would do."""
     if not case.meets_alone or case.saving is None or case.saving >= WORTH:
         return None
+    told = f"saves {case.saving:.0%}" if case.saving >= 0 else f"loses by {-case.saving:.0%}"
     return Finding(
         "penalise",
-        f"one pool alone meets what is asked, and the split saves {case.saving:.0%}: two stacks are worth it from {WORTH:.0%}",
+        f"one pool alone meets what is asked, and the split {told}: two stacks are worth it from {WORTH:.0%} saved",
         0.5,
     )
 

@@ -11,6 +11,8 @@ from advisor.screening import split_verdicts
 from advisor.split.between import link_between
 from advisor.split.bill import price_break_even
 from advisor.split.compose_data import data_of
+from advisor.split.compose_local import local_of
+from advisor.split.compose_operators import operators_of
 from advisor.split.compose_pipeline import pipeline_of
 from advisor.split.compose_serving import serving_of
 from advisor.split.given import Given, Links
@@ -22,7 +24,9 @@ from core.errors import BadInput
 from core.split import Single, Split, SplitOptions
 from core.workload import Workload
 
-PLANNERS: Mapping[str, Callable[[Given], Planned]] = {"data": data_of, "pipeline": pipeline_of, "serving": serving_of}
+PLANNERS: Mapping[str, Callable[[Given], Planned]] = {
+    "data": data_of, "local": local_of, "pipeline": pipeline_of, "operators": operators_of, "serving": serving_of,
+}  # fmt: skip
 MODES_OF: Mapping[str, tuple[str, ...]] = {
     "train": ("data", "local", "pipeline", "operators"),
     "finetune": ("data", "local", "pipeline", "operators"),
@@ -32,6 +36,10 @@ MODES_OF: Mapping[str, tuple[str, ...]] = {
     "rl": ("rl",),
 }
 """What may be planned for each task; stages and portfolios have documents of their own."""
+MEETS = {"data": True, "local": False}
+"""Whether a mode sums over both pools in every step; others have no such sum."""
+HANDS_OVER = ("data", "pipeline", "operators")
+"""Modes whose moves are those of the step that is told."""
 STAGES = {"serving": "a request", "rl": "an iteration"}
 """What the seconds of a mode are of, where it is no step."""
 
@@ -126,12 +134,12 @@ def _verdicts(
         return ()
     alone = best_single(singles, objective)
     code = code_of(mixed.question.workload, mixed.question.today)
-    moved = sum(move.size_bytes for move in plan.moves)
+    moved = sum(move.size_bytes for move in plan.moves) if plan.mode in HANDS_OVER else 0.0
     saving = saving_of(value_of(plan, objective), None if alone is None else value_of(alone, objective))
     link = links[0][1]
     case = SplitCase(
         code, (_rule_side(first), _rule_side(second)),
-        synchronous=plan.mode == "data", staged=True, one_program=False,
+        synchronous=MEETS.get(plan.mode), staged=True, one_program=False,
         link_bytes_per_s=None if link is None else link.bytes_per_s, link_latency_s=None if link is None else link.latency_s,
         transfer_bytes=moved or None, stage_s=None if plan.seconds is None else plan.seconds.mid,
         meets_alone=alone is not None, saving=saving, reproducible=bool(code.names(*EXACT)) or None,

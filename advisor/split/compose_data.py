@@ -5,7 +5,7 @@ from dataclasses import replace
 from advisor.split.bandwidth import bandwidth_of
 from advisor.split.bill import cost_of_split, energy_of_split
 from advisor.split.data_parallel import plan_data, why_no_shares
-from advisor.split.data_parallel_curves import break_even_batch, share_curve
+from advisor.split.data_parallel_curves import break_even_batch, share_curve, with_bandwidth
 from advisor.split.data_parallel_words import DataPlan, DataPool, DataProblem
 from advisor.split.given import Given
 from advisor.split.judgement import Curves, Planned
@@ -92,10 +92,7 @@ def _curves(problem: DataProblem, found: DataPlan) -> Curves:
         return (share,), ()
 
     def seconds(rate: float) -> float:
-        links = tuple(
-            tuple(None if link is None else replace(link, bytes_per_s=rate) for link in row) for row in problem.links
-        )
-        plan = plan_data(replace(problem, links=links))
+        plan = plan_data(replace(problem, links=with_bandwidth(problem.links, rate)))
         return plan.seconds if plan is not None else float("inf")
 
     curves, turns = bandwidth_of(seconds, min(rates), single.seconds)

@@ -1,21 +1,24 @@
 """Layers of a workload in a row over the pools of a split: from estimates to a problem, and from its plan to an answer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor.split.bandwidth import bandwidth_of
 from advisor.split.bill import cost_of_split, energy_of_split
+from advisor.split.data_parallel_curves import with_bandwidth
 from advisor.split.given import Given
 from advisor.split.judgement import Curves, Planned
 from advisor.split.layers import Layer, layers_of, parts_on, state_bytes
-from advisor.split.pipeline import plan_pipeline, plan_with_links, why_no_pipeline
+from advisor.split.pipeline import plan_pipeline, why_no_pipeline
+from advisor.split.pipeline_curves import layer_curve
 from advisor.split.pipeline_words import Crossing, PipelinePlan, PipelineProblem, Sizing, Stage, StagePool
 from advisor.split.sides import Side
 from advisor.split.spread import Uncertain, spread
-from core.split import Share, pool_words
+from core.split import Curve, Share, pool_words
 from core.workload import Workload
 
 MOST_MICRO_BATCHES = 64
+POINTS = 17
 USABLE = 0.9
 """Part of a chip's memory that stages may fill; the rest is the runtime's, buffers and what fragments."""
 MOST_UPDATE = 0.5
@@ -144,10 +147,14 @@ def _by_bandwidth(problem: PipelineProblem, found: PipelinePlan) -> Curves:
         return (), ()
 
     def seconds(rate: float) -> float:
-        plan = plan_with_links(problem, rate)
+        plan = plan_pipeline(replace(problem, links=with_bandwidth(problem.links, rate)))
         return plan.seconds if plan is not None else float("inf")
 
-    return bandwidth_of(seconds, min(rates), single.seconds)
+    curves, turns = bandwidth_of(seconds, min(rates), single.seconds)
+    points = layer_curve(problem, POINTS)
+    now = dict(found.fractions).get(problem.pools[0].name, 0.0)
+    best = min(points, key=lambda point: point[1])[0] if points else None
+    return (Curve("share", points, now, best, None, single.seconds), *curves), turns
 
 
 def _uncertain(side: Side, stage: Stage) -> Uncertain:
