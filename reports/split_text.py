@@ -15,6 +15,7 @@ from core.quantity import TIERS, Quantity, worst_tier
 from core.split import BreakEven, Curve, Move, Share, Single, Split, SplitOptions, pool_words
 from core.workload import Workload
 from reports.facts import ReasonRow, https_only
+from reports.theme import TIER_LOOKS
 from reports.view import UNKNOWN, Figure, amount_text, figure
 
 MODE_WORDS: dict[str, tuple[str, str]] = {
@@ -166,17 +167,25 @@ def headline(split: Split) -> Headline:
 
 
 def rests_on(split: Split) -> str:
-    """Return what the numbers of a split rest on: the worst tier of the split and of what it is compared with, and evidence."""
+    """Return what the numbers rest on: tiers of the split and of the pools alone; the worst one is explained."""
     known = [one.seconds for one in split.singles if one.seconds is not None]
     known = [*known, split.seconds] if split.seconds is not None else known
     if not known:
         return "nothing: no number is known"
-    tier = worst_tier(tuple(one.tier for one in known))
+    worst = worst_tier(tuple(one.tier for one in known))
     best = min((one.tier for one in known), key=TIERS.index)
-    said = f"{tier} figures" if tier == best else f"{best} to {tier} figures"
-    evidence = tuple(dict.fromkeys(text for one in known for text in one.evidence))
-    more = f" and {len(evidence) - 6} more" if len(evidence) > 6 else ""
-    return one_line(said + (": " + "; ".join(evidence[:6]) + more if evidence else ""), LONGEST)
+    said = f"{worst} figures" if worst == best else f"{best} to {worst} figures"
+    return f"{said}: {TIER_LOOKS[worst].meaning}"
+
+
+def evidence_rows(split: Split) -> tuple[tuple[str, str], ...]:
+    """Return what the numbers rest on in full, as (whose, phrase); each phrase once."""
+    whose = (("the pools together", split.seconds), *((side_label(one.runtime, one.pool), one.seconds) for one in split.singles))
+    told: dict[str, str] = {}
+    for name, quantity in whose:
+        for phrase in quantity.evidence if quantity is not None else ():
+            told.setdefault(one_line(phrase, LONGEST), name)
+    return tuple((name, phrase) for phrase, name in told.items())
 
 
 def share_rows(split: Split) -> tuple[ShareRow, ...]:
@@ -186,7 +195,8 @@ def share_rows(split: Split) -> tuple[ShareRow, ...]:
 
 def move_rows(split: Split) -> tuple[MoveRow, ...]:
     """Return what crosses between pools, what is waited for longest first."""
-    return tuple(_move_row(move) for move in sorted(split.moves, key=lambda move: -move.exposed_s))
+    moved = [move for move in split.moves if move.size_bytes > 0]
+    return tuple(_move_row(move) for move in sorted(moved, key=lambda move: -move.exposed_s))
 
 
 def single_rows(split: Split) -> tuple[SingleRow, ...]:
@@ -204,6 +214,13 @@ def single_rows(split: Split) -> tuple[SingleRow, ...]:
         split.seconds.tier if split.seconds else "",
     )
     return (first, *(_single_row(one, not hybrid and one == split.best_single) for one in split.singles))
+
+
+def objective_figure(one: Single, objective: str) -> Figure:
+    """Return what an objective compares of a pool alone, as it is shown."""
+    if objective == "cost":
+        return figure(one.cost_usd, write.usd)
+    return figure(one.energy_j, write.energy) if objective == "energy" else figure(one.seconds)
 
 
 def break_even_rows(split: Split) -> tuple[tuple[str, str, str, str], ...]:
@@ -236,15 +253,9 @@ def reason_rows(split: Split) -> tuple[ReasonRow, ...]:
 
 
 def term_rows(split: Split) -> tuple[tuple[str, str, str], ...]:
-    """Return where the step of the split goes, as (term, seconds, share)."""
+    """Return where the step of the split goes, as (term, seconds, share); what takes no time is left out."""
     whole = sum(seconds for _, seconds in split.terms)
-    return tuple((name, write.seconds(value), write.percent(value / whole if whole else None)) for name, value in split.terms)
-
-
-def curve_rows(curve: Curve) -> tuple[tuple[str, str], ...]:
-    """Return what is marked on a curve, as (name, where and how long)."""
-    marks = (("planned", curve.now), ("fastest", curve.best), ("break-even", curve.break_even))
-    return tuple((name, UNKNOWN if x is None else curve_x(curve, x)) for name, x in marks)
+    return tuple((name, write.seconds(value), percent(value / whole)) for name, value in split.terms if value > 0)
 
 
 def curve_x(curve: Curve, x: float) -> str:
@@ -278,7 +289,8 @@ def sections(split: Split, workload: Workload | None = None) -> tuple[Section, .
         Section("Where the choice turns", heads=("If", "Now", "Turns at", "So"), rows=break_even_rows(split)),
         Section("Other ways of dividing", heads=("Way", "Time", "Why not"), rows=other_rows(split)),
         Section("Rules", heads=("Effect", "Of", "Reason", "Source", "As of", "Rule"), rows=reasons),
-        Section("Not known", tuple(one_line(text) for text in split.missing)),
+        Section("What the numbers rest on", heads=("Whose", "What"), rows=evidence_rows(split)),
+        Section("Not known, or taken as usual", tuple(one_line(text) for text in split.missing)),
     )
     return tuple(section for section in every if section.text or section.rows)
 
@@ -350,4 +362,12 @@ def _single_row(one: Single, chosen: bool) -> SingleRow:
 
 
 def _amount(one: BreakEven, value: float | None) -> str:
-    return UNKNOWN if value is None else f"{write.three_digits(value)} {one.unit}".strip()
+    """Return a number in its unit, as people write it: links in bits, prices in dollars."""
+    if value is None:
+        return UNKNOWN
+    if one.unit == "B/s":
+        return write.count(8 * value, "bit/s")
+    if one.unit == "USD/h":
+        return f"{write.usd(value)} an hour"
+    number = f"{value:,.0f}" if value == int(value) else write.three_digits(value)
+    return f"{number} {one.unit}".strip()

@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from core import format as write
-from core.split import Bar, Curve, Split
+from core.split import Bar, Curve, Split, pool_words
 from core.workload import Workload
 from pages.parts.tables import small_table
 from pages.parts.text import TIER_COLOR, plain, tier_label, tier_legend
@@ -34,8 +34,6 @@ def answer(found: Split) -> None:
         st.badge(plain(text.mode_name(found.mode)), color="gray", help=plain(text.mode_meaning(found.mode)))
     st.markdown(f"**Why:** {plain(said.why, 600)}")
     st.markdown(f"**Rests on:** {plain(said.rests_on, 600)}")
-    for phrase in found.missing[:2]:
-        st.caption(f"Not known: {plain(phrase)}")
 
 
 def metrics(found: Split, workload: Workload) -> None:
@@ -52,7 +50,7 @@ def metrics(found: Split, workload: Workload) -> None:
         ),
         (
             "Best single pool",
-            figure(best.seconds if best else None),
+            text.objective_figure(best, found.objective) if best else Figure(UNKNOWN),
             text.side_label(best.runtime, best.pool) if best else "none can do it alone",
         ),
     )
@@ -83,7 +81,7 @@ def pools_and_link(found: Split) -> None:
     _chart("shares", found)
 
 
-def timeline(bars: tuple[Bar, ...], title: str, key: str, end_s: float | None = None) -> None:
+def timeline(bars: tuple[Bar, ...], title: str, key: str, end_s: float | None = None, pools: tuple[str, ...] = ()) -> None:
     """Draw a timeline and, folded, its twin as a table.
 
     Args:
@@ -91,8 +89,9 @@ def timeline(bars: tuple[Bar, ...], title: str, key: str, end_s: float | None = 
         title: above the chart.
         key: tells it from others of the page.
         end_s: end of the axis; the last bar's when None.
+        pools: lanes of pools in the order in which they are drawn.
     """
-    spec = _timeline_spec(bars, title, end_s, _theme())
+    spec = _timeline_spec(bars, title, end_s, pools, _theme())
     if spec is None:
         st.caption("There is no timeline.")
         return
@@ -111,7 +110,8 @@ def over_time(found: Split) -> None:
     if found.timeline:
         whole = found.mode in text.WHOLE_JOBS
         st.subheader("The job over time" if whole else "One step over time", anchor=False)
-        timeline(found.timeline, "The job, planned" if whole else "One step, planned", "planned")
+        title = "The job, planned" if whole else "One step, planned"
+        timeline(found.timeline, title, "planned", pools=tuple(pool_words(share.pool) for share in found.shares))
 
 
 def curves(found: Split) -> None:
@@ -124,9 +124,8 @@ def curves(found: Split) -> None:
         for one in drawn:
             with st.container(gap="small"):
                 _curve(found, one)
-    for what, now, at, words in turns:
-        place = f" Now {plain(now)}, turns at {plain(at)}." if at != UNKNOWN else ""
-        st.markdown(f"- **{plain(what.capitalize())}**: {plain(words, 400)}{place}")
+    for what, _, _, words in turns:
+        st.markdown(f"- **{plain(what.capitalize())}**: {plain(words[:1].upper() + words[1:], 400)}")
 
 
 def beside_single(found: Split, workload: Workload) -> None:
@@ -184,8 +183,13 @@ def more(found: Split) -> None:
                 st.markdown(
                     f":small[Source: {source}, as of {plain(row.as_of)} · rule {plain(row.rule)}, flag {plain(row.flag)}]"
                 )
+    evidence = text.evidence_rows(found)
+    if evidence:
+        with st.expander("What the numbers rest on", icon=":material/fact_check:"):
+            for whose, phrase in evidence:
+                st.markdown(f"- **{plain(whose)}**: {plain(phrase, 600)}")
     if found.missing:
-        with st.expander("What is not known", icon=":material/help:"):
+        with st.expander("What is not known, or taken as usual", icon=":material/help:"):
             for phrase in found.missing:
                 st.markdown(f"- {plain(phrase, 400)}")
     st.caption(tier_legend())
@@ -319,6 +323,8 @@ def _curve_spec(one: Curve, who: str, least: float | None, theme: str) -> dict[s
 
 
 @st.cache_data(max_entries=128, show_spinner=False)
-def _timeline_spec(bars: tuple[Bar, ...], title: str, end_s: float | None, theme: str) -> dict[str, Any] | None:
-    drawn = split_timeline.timeline(bars, theme, title, end_s)
+def _timeline_spec(
+    bars: tuple[Bar, ...], title: str, end_s: float | None, pools: tuple[str, ...], theme: str
+) -> dict[str, Any] | None:
+    drawn = split_timeline.timeline(bars, theme, title, end_s, pools)
     return None if drawn is None else drawn.to_dict()

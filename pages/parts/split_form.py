@@ -17,7 +17,9 @@ from services import catalog, split
 USUAL = ("h100-sxm=8", "tpu-v6e=16")
 FEWEST = 2
 LEAST_SAVING = SplitOptions(()).least_saving
-LARGEST_GBPS, LARGEST_MS = 1e6, 1e6
+LARGEST_GBPS, LARGEST_MS = 1e6, 6e4
+USUAL_MS = 0.1
+"""Latency of a link whose rate alone was given, as the command line takes it too."""
 EXAMPLES: tuple[tuple[str, str, dict[str, object]], ...] = (
     (
         "GPUs and TPUs, one 8B model",
@@ -79,7 +81,7 @@ def asked() -> Asked:
         tuple(st.query_params.get_all("pool")) or USUAL,
         link.chosen("mode", MODES, ""),
         None if gbps is None else gbps * 1e9 / 8,
-        None if latency_ms is None else latency_ms * 1e-3,
+        None if gbps is None else (USUAL_MS if latency_ms is None else latency_ms) * 1e-3,
         least / 100,
     )
     return Asked(options, link.chosen("objective", OBJECTIVES, "") or None)
@@ -189,8 +191,10 @@ def _choices(now: Asked, workload: Workload) -> None:
             value=None,
             key=link.follow("latency_ms", _number("latency_ms", LARGEST_MS, zero=True, quiet=True)),
             on_change=link.write("latency_ms"),
-            placeholder="as known",
+            placeholder="as known" if now.options.link_bytes_per_s is None else f"{USUAL_MS:g}",
             width=170,
+            disabled=now.options.link_bytes_per_s is None,
+            help="One way. Counts only with a rate of the link.",
         )
         st.selectbox(
             "Divided by",

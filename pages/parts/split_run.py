@@ -28,12 +28,11 @@ SIDES = 2
 
 
 def run_here(document: dict[str, Any], now: Asked, found: Split) -> None:
-    """Draw the button that runs the plan, where at least two sides are attached; else say what would be needed."""
-    attached = [one for one in found.singles if one.pool.attached]
-    if len(attached) < SIDES:
+    """Draw the button that runs the plan where it has two pools and both are attached; else say what would be needed."""
+    if len(found.singles) != SIDES or not all(one.pool.attached for one in found.singles):
         st.caption(
-            "A plan can be run for real where two of its pools are attached to this machine, also the same device twice with "
-            "two frameworks: `cpu:0@jax` and `cpu:0@torch-eager`."
+            "A plan can be run for real where it has two pools and both are attached to this machine, also the same device twice "
+            "with two frameworks: `cpu:0@jax` and `cpu:0@torch-eager`."
         )
         return
     with st.container(border=True):

@@ -16,6 +16,10 @@ from reports.theme import Theme, theme_named
 HEIGHT = 260
 STEEP = 8.0
 """Above this ratio of the longest to the shortest time the axis of seconds is logarithmic."""
+FEW = 40
+"""Points up to which each has a dot."""
+FAR = 16.0
+"""Times the best single pool's seconds from which on a slower link is not drawn."""
 TITLES = {"share": "Step time against the share", "bandwidth": "Step time against the link"}
 MARKS = (("planned", "circle", "primary"), ("fastest", "diamond", "compute"), ("break-even", "cross", "alarm"))
 
@@ -32,7 +36,7 @@ def curve(one: Curve, theme: str = "light", who: str = "the first pool", least_s
     Returns:
         The chart, or None when there are fewer than two points.
     """
-    points = drawable(one)
+    points = near(one)
     if len(points) < 2:
         return None
     look = theme_named(theme)
@@ -43,6 +47,7 @@ def curve(one: Curve, theme: str = "light", who: str = "the first pool", least_s
     layers = [
         *_rules(one, look, y, floor),
         alt.Chart(inline(rows)).mark_line(strokeWidth=2.2, color=look.muted, clip=True, aria=False).encode(x=x, y=y),
+        *_places_planned(rows, look, x, y),
         *_marks(one, points, look, x, y),
     ]
     subtitle = "below the dashed line the split is faster" if _has_single(one) else "all else as planned"
@@ -66,6 +71,23 @@ def drawable(one: Curve) -> tuple[tuple[float, float], ...]:
     """Return the points that can be drawn: finite seconds above zero, on the axis."""
     least = 0.0 if one.what == "share" else 1e-300
     return tuple((x, y) for x, y in one.points if x >= least and 0 < y < float("inf"))
+
+
+def near(one: Curve) -> tuple[tuple[float, float], ...]:
+    """Return the points that are drawn: of links so slow that nobody would share over them, only the one next to the rest.
+
+    What is marked on the curve is always among them.
+    """
+    points = drawable(one)
+    if one.what == "share" or not _has_single(one):
+        return points
+    marks = [x for x in (one.now, one.best, one.break_even) if x is not None]
+    far = [
+        index
+        for index, (_, y) in enumerate(points[:-1])
+        if y > FAR * one.single_s and all(mark >= points[index + 1][0] for mark in marks)
+    ]
+    return points[max(far, default=0) :]
 
 
 def height_at(one: Curve, x: float) -> float | None:
@@ -138,6 +160,14 @@ def _axes(one: Curve, points: Sequence[tuple[float, float]], who: str, heights: 
         scale=alt.Scale(type="log" if steep else "linear", domain=domain, nice=False, zero=False),
     )
     return alt.X("x", type="quantitative", axis=axis, scale=scale), y
+
+
+def _places_planned(rows: Sequence[Row], theme: Theme, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """Return a dot for each place that was planned, where there are few: between them nothing was."""
+    if len(rows) > FEW:
+        return []
+    dots = alt.Chart(inline(rows)).mark_point(filled=True, size=34, opacity=1, color=theme.muted, aria=False)
+    return [dots.encode(x=x, y=y, tooltip=tooltips(("at", "at"), ("takes", "step time")))]
 
 
 def _rules(one: Curve, theme: Theme, y: alt.Y, floor: float | None) -> list[alt.Chart]:

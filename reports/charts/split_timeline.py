@@ -37,7 +37,13 @@ class Placed:
     tracks: int
 
 
-def timeline(bars: Sequence[Bar], theme: str = "light", title: str = "One step", end_s: float | None = None) -> Layered | None:
+def timeline(
+    bars: Sequence[Bar],
+    theme: str = "light",
+    title: str = "One step",
+    end_s: float | None = None,
+    pools: Sequence[str] = (),
+) -> Layered | None:
     """Draw a timeline.
 
     Args:
@@ -45,6 +51,7 @@ def timeline(bars: Sequence[Bar], theme: str = "light", title: str = "One step",
         theme: `light` or `dark`.
         title: above it.
         end_s: end of the axis, so that two can be compared; the last bar's when None.
+        pools: lanes of pools in the order in which they are drawn; others follow in the order of their first bars.
 
     Returns:
         The chart, or None when there is no bar.
@@ -53,7 +60,7 @@ def timeline(bars: Sequence[Bar], theme: str = "light", title: str = "One step",
     if not shown:
         return None
     look = theme_named(theme)
-    order = lane_order(bars)
+    order = lane_order(bars, pools)
     end = max(end_s or 0.0, *(bar.stop_s for bar in shown))
     lanes = {lane: index for index, lane in enumerate(order)}
     totals = lane_totals(bars)
@@ -83,9 +90,10 @@ def describe_timeline(bars: Sequence[Bar], title: str = "One step") -> str:
     return f"{title}: timeline over {write.seconds(max(bar.stop_s for bar in bars))}. {lanes}."
 
 
-def lane_order(bars: Sequence[Bar]) -> tuple[str, ...]:
-    """Return the lanes in the order in which they are drawn."""
-    lanes = list(dict.fromkeys(bar.lane for bar in bars))
+def lane_order(bars: Sequence[Bar], pools: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the lanes in the order in which they are drawn; those that `pools` names come first, in its order."""
+    present = dict.fromkeys(bar.lane for bar in bars)
+    lanes = list(dict.fromkeys([*(pool for pool in pools if pool in present), *present]))
     moving = [lane for lane in lanes if all(bar.kind == "move" for bar in bars if bar.lane == lane)]
     return lanes_of(lanes, moving)
 

@@ -106,7 +106,7 @@ def test_a_split_that_loses_says_by_how_much_and_cannot_be_run_elsewhere(
     assert page.header[0].value == plain("Use one pool: hybrid loses by 156 %.")
     assert ("Hybrid loses by", "156 \\%") in [(metric.label, metric.value) for metric in page.metric]
     assert "Run it here" not in [button.label for button in page.button]
-    assert "two of its pools are attached" in words_of(page)
+    assert "both are attached" in words_of(page)
 
 
 def test_every_choice_of_the_address_is_asked_for_and_shown(open_page: Opener, planned: list[Any]) -> None:
@@ -198,7 +198,7 @@ def test_running_a_plan_starts_it_as_asked_with_its_proof(open_page: Opener, mon
     monkeypatch.setattr(split, "start", started)
     page = open_page("split", workload=WORKLOAD, pool=HERE, gbps="1", objective="time")
     _press(page, "Run it here")
-    assert asked == [("gpt2-small", SplitOptions(tuple(HERE), "", 1.25e8, verify=True), "time")]
+    assert asked == [("gpt2-small", SplitOptions(tuple(HERE), "", 1.25e8, 1e-4, verify=True), "time")]
 
 
 def test_a_run_that_was_proved_shows_measured_beside_planned(here: Context, keep: Keeper, open_page: Opener) -> None:

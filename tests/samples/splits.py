@@ -66,8 +66,8 @@ def sample_split(rate: float = FAST, runtime: str = "jax", objective: str = "tim
         ),
         (_share_curve(crossing, fraction), _bandwidth_curve(compute, rate)),
         (
-            BreakEven("bandwidth", "Gbit/s", rate * 8e-9, 36.0, "Worth it from 36 Gbit/s on."),
-            BreakEven("price", "$/h", None, None, "No price turns the choice."),
+            BreakEven("bandwidth", "B/s", rate, 4.5e9, "Worth it from 36 Gbit/s on."),
+            BreakEven("price", "USD/h", None, None, "No price turns the choice."),
         ),
         singles,
         singles[1],

@@ -8,7 +8,7 @@ import pytest
 
 from core.device import Pool
 from core.split import Bar, Curve, Single
-from reports.charts.split_curve import curve, describe_curve, height_at
+from reports.charts.split_curve import curve, describe_curve, height_at, near
 from reports.charts.split_pools import describe_shares, describe_singles, shares, singles
 from reports.charts.split_timeline import MOST_BARS, describe_timeline, lane_order, merged, placed_bars, timeline
 from reports.charts.split_verified import verified
@@ -56,6 +56,10 @@ def test_the_link_stands_between_two_pools() -> None:
 def test_of_three_pools_the_links_come_last() -> None:
     bars = tuple(Bar(lane, 0, 1, kind, "") for lane, kind in (("a", "compute"), ("a-b", "move"), ("b", "wait"), ("c", "compute")))
     assert lane_order(bars) == ("a", "b", "c", "a-b")
+
+
+def test_pools_are_drawn_in_the_order_that_is_asked_for() -> None:
+    assert lane_order(SPLIT.timeline, ("16 x tpu-v6e", "8 x h100-sxm")) == ("16 x tpu-v6e", "link", "8 x h100-sxm")
 
 
 def test_a_lane_says_what_it_does_in_all() -> None:
@@ -139,6 +143,21 @@ def test_without_a_single_pool_there_is_no_rule() -> None:
 def test_a_mark_beyond_the_axis_is_left_out() -> None:
     marks = rows_of(spec_of(curve(replace(BANDWIDTH, now=1e15, best=None))), "mark")
     assert [row["name"] for row in marks] == ["break-even"]
+
+
+def test_links_too_slow_for_anybody_are_not_drawn() -> None:
+    shown = near(BANDWIDTH)
+    assert shown[-1] == BANDWIDTH.points[-1]
+    assert shown[0][1] > 16 * 8.0 > shown[1][1]
+    slow = replace(BANDWIDTH, now=BANDWIDTH.points[0][0])
+    assert near(slow) == slow.points
+    assert near(SHARE) == SHARE.points
+
+
+def test_each_planned_place_has_a_dot_where_there_are_few() -> None:
+    few = Curve("share", ((0, 4), (0.5, 2), (1, 6)), 0.5, None, None, 4)
+    many = replace(few, points=tuple((i / 100, 4.0 - i / 100) for i in range(101)))
+    assert [len(spec_of(curve(one))["layer"]) for one in (few, many)] == [7, 6]
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,11 @@ from reports.split_run_text import (
 from reports.split_text import (
     break_even_rows,
     command,
-    curve_rows,
+    evidence_rows,
     headline,
     link_text,
     move_rows,
+    objective_figure,
     other_rows,
     percent,
     reason_rows,
@@ -96,10 +97,20 @@ def test_the_split_stands_first_and_what_is_recommended_is_ticked() -> None:
 
 
 def test_the_numbers_say_what_they_rest_on() -> None:
-    assert rests_on(SPLIT) == "datasheet figures: pace of each pool; link as given"
+    assert rests_on(SPLIT) == "datasheet figures: from the maker's figures and typical efficiencies; wide bands"
     measured = replace(SPLIT.singles[0], seconds=Quantity(1, 1, 1, "measured"))
-    assert rests_on(replace(SPLIT, singles=(measured, SPLIT.singles[1]))).startswith("measured to datasheet figures")
+    assert rests_on(replace(SPLIT, singles=(measured, SPLIT.singles[1]))).startswith("measured to datasheet figures: from")
     assert rests_on(replace(SPLIT, singles=(), seconds=None)) == "nothing: no number is known"
+
+
+def test_evidence_is_told_once_with_whose_it_is() -> None:
+    shared = Quantity(1, 1, 1, "measured", ("link as given", "a probe"))
+    both = replace(SPLIT, singles=(replace(SPLIT.singles[0], seconds=shared),))
+    assert evidence_rows(both) == (
+        ("the pools together", "pace of each pool"),
+        ("the pools together", "link as given"),
+        ("jax on 8 x h100-sxm", "a probe"),
+    )
 
 
 def test_break_evens_have_their_unit_and_unknown_ones_a_dash() -> None:
@@ -107,7 +118,20 @@ def test_break_evens_have_their_unit_and_unknown_ones_a_dash() -> None:
         ("bandwidth", "200 Gbit/s", "36.0 Gbit/s", "Worth it from 36 Gbit/s on."),
         ("price", "—", "—", "No price turns the choice."),
     )
-    assert break_even_rows(replace(SPLIT, break_even=(BreakEven("batch", "", 3, 64, "x"),)))[0][1:3] == ("3.00", "64.0")
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "said"),
+    [("B/s", 2.5e10, "200 Gbit/s"), ("USD/h", 87.8, "$87.80 an hour"), ("samples", 1024.0, "1,024 samples"), ("", 0.25, "0.25")],
+)
+def test_where_the_choice_turns_is_told_as_people_write_it(unit: str, value: float, said: str) -> None:
+    (row,) = break_even_rows(replace(SPLIT, break_even=(BreakEven("price", unit, value, None, "x"),)))
+    assert row[1] == said
+
+
+@pytest.mark.parametrize(("objective", "said"), [("time", "8.00 s"), ("cost", "$96.00"), ("energy", "—")])
+def test_a_pool_alone_is_told_by_what_is_saved(objective: str, said: str) -> None:
+    assert objective_figure(SPLIT.singles[1], objective).text == said
 
 
 def test_other_ways_have_a_name_and_a_phrase() -> None:
@@ -122,14 +146,9 @@ def test_only_an_https_source_becomes_a_link() -> None:
     assert reason_rows(sample_hostile_split())[0].href == ""
 
 
-def test_terms_add_up_to_the_step() -> None:
+def test_terms_add_up_to_the_step_and_those_of_no_time_are_left_out() -> None:
+    assert term_rows(replace(SPLIT, terms=(*SPLIT.terms, ("update", 0.0)))) == term_rows(SPLIT)
     assert term_rows(SPLIT) == (("compute", "4.45 s", "87 %"), ("communication", "640 ms", "13 %"))
-
-
-def test_curves_say_where_their_marks_are() -> None:
-    share, bandwidth = SPLIT.curves
-    assert curve_rows(share) == (("planned", "44 %"), ("fastest", "44 %"), ("break-even", "8 %"))
-    assert curve_rows(bandwidth) == (("planned", "200 Gbit/s"), ("fastest", "—"), ("break-even", "36.0 Gbit/s"))
 
 
 def test_a_link_is_told_in_bits() -> None:
@@ -157,10 +176,12 @@ def test_sections_hold_everything_and_leave_out_what_is_empty() -> None:
         "Where the choice turns",
         "Other ways of dividing",
         "Rules",
-        "Not known",
+        "What the numbers rest on",
+        "Not known, or taken as usual",
     ]
     bare = replace(SPLIT, moves=(), others=(), verdicts=(), missing=())
-    assert {"What moves", "Other ways of dividing", "Rules", "Not known"}.isdisjoint(s.title for s in sections(bare))
+    gone = {"What moves", "Other ways of dividing", "Rules", "Not known, or taken as usual"}
+    assert gone.isdisjoint(section.title for section in sections(bare))
     assert all(len(row) == len(section.heads) for section in sections(SPLIT) for row in section.rows)
 
 
