@@ -8,14 +8,14 @@ parts is always among what is compared.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from advisor.split.operators_solver import solve_overlapped, solve_prefetch, solve_serial
-from advisor.split.operators_tasks import end_of, in_order, in_steady_state, in_turn, tasks_of
+from advisor.split.operators_solver import solve_bounds, solve_overlapped, solve_serial
+from advisor.split.operators_tasks import end_of, in_order, in_steady_state, in_turn, side_by_side, tasks_of
 from advisor.split.operators_words import WAYS, NoPlacement, OperatorPlan, OperatorProblem, PlacedAlone, Task
 from core.device import Link
 from core.errors import BadInput
 from core.split import Bar, Move
 
-_SAME = 1e-9
+_SAME, _NEAR = 1e-9, 1e-3
 
 
 def plan_operators(problem: OperatorProblem, way: str = "overlapped", limit_s: float = 10.0) -> OperatorPlan | NoPlacement:
@@ -32,46 +32,57 @@ def plan_operators(problem: OperatorProblem, way: str = "overlapped", limit_s: f
     if way not in WAYS:
         raise BadInput(f"way {way!r}", f"one of {', '.join(WAYS)}", "choose one")
     singles = tuple(_alone(problem, pool) for pool in range(len(problem.pools)))
-    solved, placed = solve_serial(problem, limit_s)
+    whole = [(number,) * len(problem.parts) for number, one in enumerate(singles) if one.seconds is not None]
+    whole = whole if problem.least_pools == 1 else []
+    if way == "serial":
+        solved, placed = solve_serial(problem, limit_s)
+    else:
+        solved, placed = solve_bounds(problem, limit_s / 2, one_step=way == "overlapped")
     if not placed:
         why = _why(problem) if solved.infeasible else (f"the solver found no placement within {limit_s:g} s",)
         return NoPlacement(why, singles)
-    whole = [(number,) * len(problem.parts) for number, one in enumerate(singles) if one.seconds is not None]
     if way == "serial":
         tasks = tasks_of(problem, placed)
         return _told(problem, way, placed, tasks, in_turn(tasks), min(solved.bound, sum(task.seconds for task in tasks)), singles)
     if way == "overlapped":
-        return _overlapped(problem, [placed, *whole], singles, limit_s)
-    steady, ahead = solve_prefetch(problem, limit_s)
-    choices = {*([ahead] if ahead else []), placed, *whole}
-    (period, begins, missed), best = min((in_steady_state(problem, tasks_of(problem, one)), one) for one in choices)
-    tasks = tasks_of(problem, best)
+        return _overlapped(problem, [placed, *whole], solved.bound, singles, limit_s / 2)
+    followed = [(in_steady_state(problem, tasks_of(problem, one)), one) for one in (placed, *whole)]
+    if min(followed)[0][0] > solved.bound * (1 + _NEAR):
+        _, other = solve_serial(problem, limit_s / 2)
+        followed.extend([(in_steady_state(problem, tasks_of(problem, other)), other)] if other else [])
+    (period, begins, missed), best = min(followed)
     first = min(begins)
     begins = tuple(begin - first for begin in begins)
-    bound = min(steady.bound, period) if steady.bound == float("inf") else steady.bound
-    plan = _told(problem, way, best, tasks, begins, bound, singles, max(period, bound))
+    plan = _told(problem, way, best, tasks_of(problem, best), begins, solved.bound, singles, max(period, solved.bound))
     return replace(plan, staleness=missed, said=_said(problem, missed))
 
 
 def _overlapped(
-    problem: OperatorProblem, choices: list[tuple[int, ...]], singles: tuple[PlacedAlone, ...], limit_s: float
+    problem: OperatorProblem, choices: list[tuple[int, ...]], bound_s: float, singles: tuple[PlacedAlone, ...], limit_s: float
 ) -> OperatorPlan:
-    """Return the plan whose step ends first, of what CP-SAT finds and of the placements that are known."""
-    known: list[tuple[float, tuple[int, ...], tuple[float, ...]]] = []
-    for placed in choices:
-        tasks = tasks_of(problem, placed)
-        begins = in_order(tasks, in_turn(tasks))
-        known.append((end_of(tasks, begins), placed, begins))
-    shortest = min(known)
-    bound = 0.0
-    found = solve_overlapped(problem, shortest[1], shortest[0], limit_s) if shortest[0] > 0 else None
-    if found is not None:
-        placed, bound, hints = found
-        tasks = tasks_of(problem, placed)
-        begins = in_order(tasks, [_hint(task, hints) for task in tasks])
-        known.append((end_of(tasks, begins), placed, begins))
+    """Return the plan whose step ends first, of known placements and, unless one is at its bound, of what CP-SAT finds."""
+    known = [_timed(problem, placed) for placed in choices]
+    if min(known)[0] > bound_s * (1 + _SAME):
+        _, serial = solve_serial(problem, limit_s)
+        known.extend([_timed(problem, serial)] if serial else [])
+        shortest = min(known)
+        found = solve_overlapped(problem, shortest[1], shortest[0], limit_s)
+        if found is not None:
+            placed, proven, hints = found
+            bound_s = max(bound_s, proven)
+            tasks = tasks_of(problem, placed)
+            begins = in_order(tasks, [_hint(task, hints) for task in tasks])
+            known.append((end_of(tasks, begins), placed, begins))
     seconds, placed, begins = min(known)
-    return _told(problem, "overlapped", placed, tasks_of(problem, placed), begins, min(bound, seconds), singles)
+    return _told(problem, "overlapped", placed, tasks_of(problem, placed), begins, min(bound_s, seconds), singles)
+
+
+def _timed(problem: OperatorProblem, placed: tuple[int, ...]) -> tuple[float, tuple[int, ...], tuple[float, ...]]:
+    """Return a placement with the end and the beginnings of a step of it."""
+    tasks = tasks_of(problem, placed)
+    both = (in_order(tasks, in_turn(tasks)), side_by_side(problem, tasks))
+    end_s, begins = min((end_of(tasks, begins), begins) for begins in both)
+    return end_s, placed, begins
 
 
 def _hint(task: Task, hints: dict[str, float]) -> float:
@@ -79,6 +90,21 @@ def _hint(task: Task, hints: dict[str, float]) -> float:
     if task.part is not None:
         return hints[f"{'b' if task.backward else 'f'}{task.part}"]
     return hints[f"{'r' if task.backward else 'm'}{task.flow}"]
+
+
+def seconds_at(problem: OperatorProblem, bytes_per_s: float, way: str = "overlapped", limit_s: float = 10.0) -> float:
+    """Return seconds of a step, planned anew with every link at another rate; infinite where there is no placement.
+
+    Args:
+        problem: its latencies stay.
+        bytes_per_s: of every link, one way.
+        way, limit_s: as `plan_operators` has them.
+    """
+    links = tuple(
+        tuple(None if link is None else Link(link.latency_s, bytes_per_s) for link in row) for row in problem.links
+    )
+    plan = plan_operators(replace(problem, links=links), way, limit_s)
+    return plan.seconds if isinstance(plan, OperatorPlan) else float("inf")
 
 
 def _alone(problem: OperatorProblem, pool: int) -> PlacedAlone:
@@ -103,6 +129,8 @@ def _why(problem: OperatorProblem) -> tuple[str, ...]:
             found.append(f"{part.name} runs on no pool ({reasons})")
         elif all(most is not None and one.memory_bytes > most for one, most in able):
             found.append(f"{part.name} fits in the memory of no pool that runs it")
+    if not found and problem.least_pools > 1:
+        return (f"the parts cannot be shared out over {problem.least_pools} pools: by what runs where, memory or links",)
     return tuple(found) or ("together the parts do not fit in the memory of the pools, or no link joins those that have room",)
 
 
@@ -167,7 +195,7 @@ def _terms(
     if way == "serial":
         unlinked = sum(task.seconds for task in tasks)
     elif way == "overlapped":
-        unlinked = end_of(tasks, in_order(tasks, in_turn(tasks)))
+        unlinked = end_of(tasks, side_by_side(problem, tasks))
     else:
         unlinked = in_steady_state(problem, tasks)[0]
     link = min(max(seconds - unlinked, 0.0), max(seconds - work, 0.0))

@@ -48,6 +48,11 @@ class Choice:
                 sizes = {on[pool]: part.on[pool].memory_bytes / scale for part, on in zip(problem.parts, self.on, strict=True)
                          if pool in on}
                 program.row(sizes, most=most / scale)
+        if problem.least_pools > 1:
+            used = [program.variable(0.0, 1.0, whole=True) for _ in pools]
+            for pool in pools:
+                program.row({**{on[pool]: 1.0 for on in self.on if pool in on}, used[pool]: -1.0}, least=0.0)
+            program.row(dict.fromkeys(used, 1.0), least=float(problem.least_pools))
         for number in range(len(problem.flows)):
             self.across.append(self._add_flow(program, number, serial))
 
@@ -92,8 +97,14 @@ def solve_serial(problem: OperatorProblem, limit_s: float) -> tuple[Solved, tupl
     return solved, choice.placed(solved.values) if solved.values else ()
 
 
-def solve_prefetch(problem: OperatorProblem, limit_s: float) -> tuple[Solved, tuple[int, ...]]:
-    """Return the placement for which steps can follow each other fastest by both bounds; nothing placed where none fits."""
+def solve_bounds(problem: OperatorProblem, limit_s: float, one_step: bool = False) -> tuple[Solved, tuple[int, ...]]:
+    """Return the placement for which steps can follow each other fastest by both bounds; nothing placed where none fits.
+
+    Args:
+        problem: parts and flows.
+        limit_s: seconds that the solver may take.
+        one_step: whether a single step is meant: it ends no sooner than its busiest lane, or its longest way, allows.
+    """
     program = Program()
     if not _able(problem):
         return _NOTHING, ()
@@ -110,13 +121,16 @@ def solve_prefetch(problem: OperatorProblem, limit_s: float) -> tuple[Solved, tu
                 load[variable] = load.get(variable, 0.0) + ((there or 0.0) if (a, b) == lane else 0.0)
                 load[variable] += (back or 0.0) if (b, a) == lane else 0.0
         program.row({**load, period: -1.0}, most=0.0)
-    _add_loops(problem, program, choice, period)
+    _add_loops(problem, program, choice, period, one_step)
     solved = program.solve(limit_s)
     return solved, choice.placed(solved.values) if solved.values else ()
 
 
-def _add_loops(problem: OperatorProblem, program: Program, choice: Choice, period: int) -> None:
-    """Add when passes begin, and that a part's next forward pass waits for its last backward pass, or for an earlier one."""
+def _add_loops(problem: OperatorProblem, program: Program, choice: Choice, period: int, one_step: bool) -> None:
+    """Add when passes begin, and that a part's next forward pass waits for its last backward pass, or for an earlier one.
+
+    Of one step alone, that it ends with the last backward pass.
+    """
     begins = [program.variable() for _ in problem.parts]
     backs = [program.variable() for _ in problem.parts]
     for number, flow in enumerate(problem.flows):
@@ -130,7 +144,8 @@ def _add_loops(problem: OperatorProblem, program: Program, choice: Choice, perio
     for part, on, begin, back in zip(problem.parts, choice.on, begins, backs, strict=True):
         _after(program, back, begin, {variable: part.on[pool].forward_s for pool, variable in on.items()})
         runs = {variable: -part.on[pool].backward_s for pool, variable in on.items()}
-        program.row({begin: 1.0, back: -1.0, period: 1.0 + part.ahead, **runs}, least=0.0)
+        loop = {back: -1.0, period: 1.0} if one_step else {begin: 1.0, back: -1.0, period: 1.0 + part.ahead}
+        program.row({**loop, **runs}, least=0.0)
 
 
 def _after(program: Program, later: int, earlier: int, between: Mapping[int, float]) -> None:
@@ -195,6 +210,11 @@ class _Search:
                 sizes = [on[pool] * round(part.on[pool].memory_bytes)
                          for part, on in zip(self.problem.parts, self.on, strict=True) if pool in on]
                 self.model.add(sum(sizes) <= int(most))
+        if self.problem.least_pools > 1:
+            used = [self.model.new_bool_var(f"used {pool}") for pool in range(len(self.problem.pools))]
+            for pool, one in enumerate(used):
+                self.model.add_bool_or([on[pool] for on in self.on if pool in on] + [one.negated()])
+            self.model.add(sum(used) >= self.problem.least_pools)
 
     def add_flows(self) -> None:
         """Add the messages of each flow, there and back, between each two pools."""

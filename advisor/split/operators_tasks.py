@@ -93,7 +93,21 @@ def in_steady_state(problem: OperatorProblem, tasks: Sequence[Task]) -> tuple[fl
     def by_tail(step: int, number: int) -> tuple[float, float]:
         return step, -tails[number]
 
-    return min((_followed(problem, tasks, order) for order in (by_number, by_tail)), key=lambda one: one[0])
+    return min(
+        (_measured(tasks, _followed(problem, tasks, order, STEPS)) for order in (by_number, by_tail)), key=lambda one: one[0]
+    )
+
+
+def side_by_side(problem: OperatorProblem, tasks: Sequence[Task]) -> tuple[float, ...]:
+    """Return when each task of one step begins when every lane, once free, takes what is ready with most behind it.
+
+    Args:
+        problem: whose tasks they are.
+        tasks: of one step.
+    """
+    tails = _tails(tasks)
+    begins = _followed(problem, tasks, lambda _, number: (-tails[number], number), 1)
+    return tuple(begins[0, number] for number in range(len(tasks)))
 
 
 def _sent(
@@ -124,10 +138,10 @@ def _tails(tasks: Sequence[Task]) -> list[float]:
 
 
 def _followed(
-    problem: OperatorProblem, tasks: Sequence[Task], order: Callable[[int, int], tuple[float, float]]
-) -> tuple[float, tuple[float, ...], int]:
-    """Simulate steps into each other: whenever a lane is free it takes what comes first by an order."""
-    waits = _waits(problem, tasks)
+    problem: OperatorProblem, tasks: Sequence[Task], order: Callable[[int, int], tuple[float, float]], steps: int
+) -> dict[tuple[int, int], float]:
+    """Return when each task of each step begins, steps into each other: a free lane takes what comes first by an order."""
+    waits = _waits(problem, tasks, steps)
     left = {one: len(before) for one, before in waits.items()}
     then: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for one, before in waits.items():
@@ -163,14 +177,14 @@ def _followed(
                 left[other] -= 1
                 if left[other] == 0:
                     wait_for_lane(other)
-    return _measured(tasks, begins)
+    return begins
 
 
-def _waits(problem: OperatorProblem, tasks: Sequence[Task]) -> dict[tuple[int, int], list[tuple[int, int]]]:
+def _waits(problem: OperatorProblem, tasks: Sequence[Task], steps: int) -> dict[tuple[int, int], list[tuple[int, int]]]:
     """Return what each task of each step waits for, in its own step and in earlier ones."""
     last = {task.part: number for number, task in enumerate(tasks) if task.part is not None and task.backward}
     found: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for step in range(STEPS):
+    for step in range(steps):
         for number, task in enumerate(tasks):
             before = [(step, one) for one in task.after]
             if step:

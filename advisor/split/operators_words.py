@@ -78,6 +78,7 @@ class OperatorProblem:
         flows: what goes between parts.
         links: `links[a][b]` carries from pool a to b; None on the diagonal and where there is no way.
         memory_bytes: of each pool; None where there is no limit.
+        least_pools: how many pools must have a part at least; 2 tells what the split costs even where one pool is faster.
 
     Raises:
         BadInput: lengths or numbers that do not fit together.
@@ -88,6 +89,7 @@ class OperatorProblem:
     flows: tuple[Flow, ...]
     links: tuple[tuple[Link | None, ...], ...]
     memory_bytes: tuple[float | None, ...]
+    least_pools: int = 1
 
     def __post_init__(self) -> None:
         count = len(self.pools)
@@ -95,6 +97,9 @@ class OperatorProblem:
             raise BadInput(f"{len(self.parts)} parts and pools {self.pools}", "at least one of each, no name twice", "name them")
         if len(self.memory_bytes) != count or len(self.links) != count or any(len(row) != count for row in self.links):
             raise BadInput("links or memory of another number of pools", f"those of {count} pools", "give one for each")
+        if not 1 <= self.least_pools <= min(count, len(self.parts)):
+            got, most = f"least_pools {self.least_pools}", min(count, len(self.parts))
+            raise BadInput(got, f"1 to {most}: no more than pools and parts", "ask for fewer")
         for part in self.parts:
             numbers = [value for one in part.on for value in (one.forward_s, one.backward_s, one.memory_bytes)]
             if len(part.on) != count or not all(isfinite(value) and value >= 0 for value in numbers) or part.ahead < 0:

@@ -15,6 +15,7 @@ Source: the modes are those of SEED RL (arXiv:1910.06591), IMPALA (arXiv:1802.01
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from math import ceil
 
@@ -29,6 +30,7 @@ from advisor.split.reinforcement_words import (
     LearningProblem,
     NoLearning,
 )
+from core.device import Link
 from core.errors import BadInput
 
 MOST_SETS = 200_000
@@ -44,12 +46,24 @@ def plan_learning(problem: LearningProblem) -> LearningPlan | NoLearning:
     Raises:
         BadInput: so many ways that trying all would take minutes.
     """
-    drafts = {pool.name: _best(problem, frozenset((pool.name,))) for pool in problem.pools}
+    drafts = {pool.name: _best(replace(problem, least_pools=1), frozenset((pool.name,))) for pool in problem.pools}
     singles = tuple(_alone(problem, name, draft) for name, draft in drafts.items())
     best = _best(problem, frozenset(drafts))
     if best is None:
         return NoLearning(_why(problem), singles)
     return told(problem, best, singles)
+
+
+def seconds_at(problem: LearningProblem, bytes_per_s: float) -> float:
+    """Return seconds from step to step, planned anew with every link at another rate; infinite where there is no way.
+
+    Args:
+        problem: its latencies and its object store stay.
+        bytes_per_s: of every link, one way.
+    """
+    links = tuple((source, target, Link(link.latency_s, bytes_per_s)) for source, target, link in problem.links)
+    plan = plan_learning(replace(problem, links=links))
+    return plan.seconds if isinstance(plan, LearningPlan) else float("inf")
 
 
 def _best(problem: LearningProblem, pools: frozenset[str]) -> Draft | None:
@@ -86,7 +100,10 @@ def _drafts(problem: LearningProblem, pools: frozenset[str]) -> Iterator[Draft]:
         crew = tuple(one for one in choice if one is not None)
         if not crew:
             continue
+        acting = {one.pool for one in crew}
         for learner in learners:
+            if len(acting | {learner.pool}) < problem.least_pools:
+                continue
             taken = sum(one.chips for one in crew if one.pool == learner.pool) + learner.chips
             if taken <= chips[learner.pool] and _reached(problem, learner, crew):
                 yield from _apart(problem, learner, crew)
@@ -195,4 +212,6 @@ def _why(problem: LearningProblem) -> tuple[str, ...]:
         return ("no way to learn fits in the chips of its pool",)
     if all(one.chips > chips[one.pool] for one in problem.actors):
         return ("no way to roll out fits in the chips of its pool",)
+    if problem.least_pools > 1:
+        return (f"actors and learner cannot be shared out over {problem.least_pools} pools: by chips or links",)
     return ("no pool has chips for both, and no link joins one that can learn with one that can roll out",)

@@ -146,6 +146,7 @@ class LearningProblem:
         environments: None where the model answers itself.
         most_stale: by how many training steps the weights of a rollout may be behind.
         objective: one of `OBJECTIVES`.
+        least_pools: how many pools must act or learn at least; 2 tells what the split costs even where one pool is better.
 
     Raises:
         BadInput: names or numbers that do not fit together.
@@ -163,6 +164,7 @@ class LearningProblem:
     environments: Environments | None = None
     most_stale: int = 1
     objective: str = "time"
+    least_pools: int = 1
 
     def __post_init__(self) -> None:
         names = [pool.name for pool in self.pools]
@@ -178,6 +180,8 @@ class LearningProblem:
             raise BadInput(f"bytes {self.weights_bytes}, {self.sample_bytes}", "finite numbers from 0", "correct them")
         if self.environments is not None and not 0 < self.environments.steps_per_s < inf:
             raise BadInput(f"{self.environments.steps_per_s} steps a second", "a number above 0", "measure the environments")
+        if not 1 <= self.least_pools <= len(names):
+            raise BadInput(f"least_pools {self.least_pools}", f"1 to {len(names)}: no more than pools", "ask for fewer")
         if self.objective not in OBJECTIVES:
             raise BadInput(f"objective {self.objective!r}", f"one of {', '.join(OBJECTIVES)}", "choose one")
 

@@ -2,11 +2,12 @@
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise, permutations, product
 
 import pytest
 
-from advisor.split.operators import plan_operators
+from advisor.split.operators import plan_operators, seconds_at
 from advisor.split.operators_words import Flow, NoPlacement, On, OperatorPlan, OperatorProblem, Part
 from core.device import Link
 from core.errors import BadInput
@@ -117,6 +118,7 @@ def _check(problem: OperatorProblem, plan: OperatorPlan) -> None:
         assert all(first[1] <= second[0] + 1e-9 for first, second in pairwise(bars))
 
 
+@pytest.mark.slow
 def test_in_turn_equals_every_placement() -> None:
     for seed in range(INSTANCES):
         problem = _random(seed, 6 - 2 * (seed % 2), pools=2 + seed % 2)
@@ -177,6 +179,7 @@ def _period(problem: OperatorProblem, placed: tuple[int, ...]) -> float:
     return max(*lanes.values(), *loops)
 
 
+@pytest.mark.slow
 def test_into_each_other_has_the_least_bound_of_every_placement() -> None:
     for seed in range(INSTANCES):
         problem = _random(seed, 4)
@@ -270,6 +273,29 @@ def test_over_a_slow_link_everything_stays_where_the_tables_are() -> None:
     assert plan.placed == (0, 0, 0)
     assert plan.moves == ()
     assert plan.seconds == pytest.approx(40e-3)
+
+
+def test_two_pools_that_must_share_say_what_the_split_costs() -> None:
+    slow = replace(_recommender(Link(1e-3, 1e9)), least_pools=2)
+    forced = plan_operators(slow, "overlapped")
+    assert isinstance(forced, OperatorPlan)
+    assert set(forced.placed) == {0, 1}
+    assert forced.seconds > 40e-3
+    for way in ("serial", "overlapped", "prefetch"):
+        for seed in range(30):
+            problem = _random(seed, 4)
+            both = plan_operators(replace(problem, least_pools=2), way)
+            placements = [placed for placed in _allowed(problem) if len(set(placed)) > 1]
+            assert isinstance(both, OperatorPlan) == bool(placements)
+            assert not isinstance(both, OperatorPlan) or both.placed in placements
+
+
+def test_a_faster_link_is_never_slower_and_at_last_shares() -> None:
+    problem = _recommender(Link(1e-5, 1e9))
+    seconds = [seconds_at(problem, rate) for rate in (1e8, 1e9, 1e10, 1e11, 1e12)]
+    assert seconds == sorted(seconds, reverse=True)
+    assert seconds[0] == pytest.approx(40e-3)
+    assert seconds[-1] == pytest.approx(14e-3, rel=0.02)
 
 
 def test_a_free_link_and_equal_pools_halve_what_is_independent() -> None:

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from advisor.split.pace import Pace
-from advisor.split.reinforcement import plan_learning
+from advisor.split.reinforcement import plan_learning, seconds_at
 from advisor.split.reinforcement_rollout import LEVELS, batch_s, dealt
 from advisor.split.reinforcement_words import (
     Actors,
@@ -249,6 +249,23 @@ def test_a_store_is_used_where_there_is_no_link_or_a_slow_one() -> None:
     assert isinstance(none, NoLearning)
     assert none.missing == ("no pool has chips for both, and no link joins one that can learn with one that can roll out",)
     assert {one.pool: one.missing for one in none.singles} == {"gpu": "it can only roll out", "tpu": "it can only learn"}
+
+
+def test_a_faster_link_is_never_slower() -> None:
+    seconds = [seconds_at(EIGHT_BILLION, rate) for rate in (1e7, 1e8, 1e9, 1e10, 1e11)]
+    assert seconds == sorted(seconds, reverse=True)
+    assert seconds[0] == pytest.approx(1e-3 + 16e9 / 1e7)  # the push alone
+
+
+def test_two_pools_that_must_share_say_what_the_split_costs() -> None:
+    for seed in range(60):
+        problem = replace(_random(seed), least_pools=2)
+        plan = plan_learning(problem)
+        if isinstance(plan, LearningPlan):
+            assert len({plan.learner.pool, *(crew.actors.pool for crew in plan.crews)}) == 2
+            alone = plan_learning(replace(problem, least_pools=1))
+            assert isinstance(alone, LearningPlan)
+            assert _value(problem, alone) <= _value(problem, plan) * (1 + 1e-9)
 
 
 def test_environments_that_are_too_slow_set_the_pace() -> None:
