@@ -144,6 +144,26 @@ class RequestClass:
 
 
 @dataclass(frozen=True, slots=True)
+class Rollouts:
+    """How the samples of a step of reinforcement learning come about.
+
+    Args:
+        prompt, output: tokens of a mean rollout.
+        deviation: standard deviation of the output's tokens; 0 makes all equal.
+        longest: none goes on longer; None for no limit.
+        most_stale: by how many training steps its weights may be behind.
+        environment_steps_per_s: that environments on processors answer; None where the model answers itself.
+    """
+
+    prompt: int
+    output: int
+    deviation: float = 0.0
+    longest: int | None = None
+    most_stale: int = 1
+    environment_steps_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PoolRequest:
     """A pool that the user named.
 
@@ -186,6 +206,7 @@ class Workload:
         dtype: compute dtype, a key of `core.ops.DTYPE_BYTES`.
         optimizer: one of `OPTIMIZERS`; `none` for inference.
         requests: classes of requests that are to be served; empty where the targets tell one.
+        rollouts: how samples come about, for reinforcement learning; None where nothing is said of it.
         peaks: memory over time of a model that was read from a file; None where it follows from the blocks.
         assumptions: what Tandem filled in and the user did not say, one short phrase each; shown as chips.
     """
@@ -211,6 +232,7 @@ class Workload:
     source: str = ""
     peaks: Peaks | None = None
     requests: tuple[RequestClass, ...] = ()
+    rollouts: Rollouts | None = None
 
     @property
     def trains(self) -> bool:

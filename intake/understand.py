@@ -20,6 +20,7 @@ from intake.picture.packed import unpacked
 from intake.pictured import blocks_of, follows
 from intake.pools import read_pools
 from intake.requests import read_requests
+from intake.rollouts import read_rollouts
 from intake.sections import read_data, read_existing, read_targets, read_total, read_where
 from intake.syntax import MOST_CHARACTERS, parse
 from intake.wording import fault, unknown
@@ -27,7 +28,7 @@ from intake.wording import fault, unknown
 SCHEMA = 1
 KEYS = (
     "schema", "name", "task", "model", "batch", "length", "image", "prompt", "output", "dtype", "optimizer", "total", "existing",
-    "data", "targets", "requests", "pools", "where", "objective",
+    "data", "targets", "requests", "rollouts", "pools", "where", "objective",
 )  # fmt: skip
 TRAINING_DTYPES = tuple(name for name in DTYPES if name.startswith(("fp", "bf", "tf")) and name != "fp4")
 MOST_BYTES = 4 * MOST_CHARACTERS
@@ -300,6 +301,7 @@ def _workload(
         source=source,
         peaks=peaks,
         requests=read_requests(top, task),
+        rollouts=read_rollouts(top, task, length),
     )
     return _within_reason(workload)
 
