@@ -1,4 +1,4 @@
-"""How samples of reinforcement learning come about: prompts, answers of unlike lengths, environments, and how stale they may be."""
+"""How samples of reinforcement learning come about: prompts, answers of unlike lengths, environments, how stale they may be."""
 
 from core.workload import Rollouts
 from intake.fields import Section

@@ -11,6 +11,7 @@ from advisor.screening import split_verdicts
 from advisor.split.between import link_between
 from advisor.split.bill import price_break_even
 from advisor.split.compose_data import data_of
+from advisor.split.compose_learning import learning_of
 from advisor.split.compose_local import local_of
 from advisor.split.compose_operators import operators_of
 from advisor.split.compose_pipeline import pipeline_of
@@ -26,6 +27,7 @@ from core.workload import Workload
 
 PLANNERS: Mapping[str, Callable[[Given], Planned]] = {
     "data": data_of, "local": local_of, "pipeline": pipeline_of, "operators": operators_of, "serving": serving_of,
+    "rl": learning_of,
 }  # fmt: skip
 MODES_OF: Mapping[str, tuple[str, ...]] = {
     "train": ("data", "local", "pipeline", "operators"),
@@ -72,9 +74,9 @@ def compose(mixed: Mixed) -> tuple[Split, Recommendation]:
     sides, answer = sides_of(mixed.question, mixed.asked, mixed.variant)
     links, unknown, said = _links(sides, options)
     given = Given(workload, sides, links, unknown, mixed.variant, mixed.question.seed)
-    plans = [PLANNERS[mode](given) for mode in modes if mode in PLANNERS]
+    plans = [PLANNERS[mode](given) for mode in modes]
     singles = next((plan.singles for plan in plans if plan.singles), tuple(side.single for side in sides))
-    objective = "cost" if plans[0].singles else mixed.question.objective
+    objective = "cost" if modes == ("serving",) else mixed.question.objective
     held = [_held(mixed, plan, given, singles, objective) for plan in plans]
     told = judge(held, singles, objective, options.least_saving, links[0][1], STAGES.get(modes[0], "a step"))
     return replace(told, missing=tuple(dict.fromkeys((*told.missing, *unknown, *said)))), answer

@@ -1,42 +1,24 @@
 """Requests of a workload over a mixed fleet: from estimates of replicas to the cheapest fleet, and back to an answer.
 
-A replica is the fewest chips of a pool that hold the model, or twice or four times as many; more copies are more replicas. Steps
-are estimated at one request in flight, two, four, and so on, as far as keys and values fit.
+What a step of a replica takes is told by `advisor.split.replicas`; the queue before it by `advisor.queueing`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from advisor.search import Search
 from advisor.split.given import Given
 from advisor.split.judgement import Planned
+from advisor.split.replicas import Key, Timed, replicas_of, sizes_of
 from advisor.split.serving import plan_serving
 from advisor.split.serving_rates import Demand, Server, Service, problem_of
 from advisor.split.serving_words import FleetAlone, NoFleet, Replica, ServingPlan
-from advisor.split.sides import Side, Variant
-from core.device import Accelerator
+from advisor.split.sides import Side
 from core.quantity import Quantity, exact, log_normal
-from core.sketch import DECODE, PREFILL
 from core.sketching import output_of, prompt_of
 from core.split import Share, Single, pool_words
 from core.workload import RequestClass, Workload
 
-IN_FLIGHT = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 SIZES = 3
 """Replicas of so many sizes are tried: the fewest chips that hold the model, and doublings."""
-Key = tuple[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class _Timed:
-    """One replica with so many requests of a class in flight."""
-
-    places: int
-    prefill_s: float
-    step_s: float
-    kept_bytes: float
-    sigma: float
-    tier: str
 
 
 def serving_of(given: Given) -> Planned:
@@ -50,7 +32,7 @@ def serving_of(given: Given) -> Planned:
         return Planned("serving", missing=(demands,), said=demands)
     able = [side for side in sides if side.chip is not None and side.runtime and side.pool.price_usd_per_h is not None]
     missing = tuple(f"{side.name}: {side.missing or 'no price is known'}" for side in sides if side not in able)
-    timed = {demand.name: _timed(demand, able, given.variant) for demand, _ in demands}
+    timed = {demand.name: replicas_of(demand.prompt, demand.output, able, given.variant) for demand, _ in demands}
     servers = [server for side in able for server in _servers(side, demands, timed)]
     if not servers:
         return Planned("serving", missing=missing or ("the model fits on no replica",), said="no pool holds a replica")
@@ -93,43 +75,11 @@ def _demand(one: RequestClass) -> Demand:
     )
 
 
-def _timed(one: RequestClass, sides: Sequence[Side], variant: Variant) -> dict[Key, list[_Timed]]:
-    """Return, by accelerator and chips of a replica, what it takes with more and more requests of a class in flight."""
-    found: dict[Key, list[_Timed]] = {}
-    sizes = {(side.pool.accelerator, chips): side for side in sides for chips in _chips(side.pool.count)}
-    for places in IN_FLIGHT:
-        tried = IN_FLIGHT.index(places)  # a replica that held no further request is not asked again
-        open_sizes = {key: side for key, side in sizes.items() if len(found.get(key, ())) == tried}
-        if not open_sizes:
-            break
-        search = Search(variant({"batch": places, "prompt": one.prompt, "output": one.output}))
-        search.prepare((_chip(side), chips) for (_, chips), side in open_sizes.items())
-        for (key, chips), side in open_sizes.items():
-            best = search.best(side.runtime, _chip(side), chips)
-            if isinstance(best, str) or not best.fits or (best.plan.data * best.plan.fsdp > 1 and places == 1):
-                continue
-            passes = {each.regime: each.seconds for each in search.passes(side.runtime, key, chips)}
-            kept = dict(best.memory).get("key-value cache", 0.0) * chips * one.prompt / (one.prompt + one.output / 2)
-            timed = _Timed(places, passes.get(PREFILL, 0.0) / places, passes[DECODE], kept / places, best.sigma, best.tier)
-            found.setdefault((key, chips), []).append(timed)
-    return found
-
-
-def _chip(side: Side) -> Accelerator:
-    assert side.chip is not None
-    return side.chip
-
-
-def _chips(count: int) -> tuple[int, ...]:
-    """Return the sizes that replicas of a pool may have: powers of two up to all of it."""
-    return tuple(1 << power for power in range(count.bit_length()) if 1 << power <= count)
-
-
 def _servers(
-    side: Side, demands: Sequence[tuple[RequestClass, Mapping[str, object]]], timed: Mapping[str, Mapping[Key, list[_Timed]]]
+    side: Side, demands: Sequence[tuple[RequestClass, Mapping[str, object]]], timed: Mapping[str, Mapping[Key, list[Timed]]]
 ) -> list[Server]:
     """Return the kinds of replicas of a pool that hold the model, each with what it does of each class."""
-    held = [chips for chips in _chips(side.pool.count) if any((side.pool.accelerator, chips) in one for one in timed.values())]
+    held = [chips for chips in sizes_of(side.pool.count) if any((side.pool.accelerator, chips) in one for one in timed.values())]
     price = (side.pool.price_usd_per_h or 0.0) / side.pool.count
     layout = f"{side.chip.vendor} {side.pool.kind}" if side.chip is not None else ""
     servers: list[Server] = []
@@ -141,7 +91,7 @@ def _servers(
     return servers
 
 
-def _service(one: RequestClass, timed: Sequence[_Timed]) -> Service:
+def _service(one: RequestClass, timed: Sequence[Timed]) -> Service:
     if not timed:
         return Service(one.name, missing="not one request fits in its memory")
     rising: list[tuple[int, float]] = []
@@ -150,7 +100,7 @@ def _service(one: RequestClass, timed: Sequence[_Timed]) -> Service:
     return Service(one.name, timed[0].prefill_s, tuple(rising), timed[-1].places, timed[0].kept_bytes)
 
 
-def _doubt(timed: Mapping[str, Mapping[Key, list[_Timed]]]) -> tuple[float, str]:
+def _doubt(timed: Mapping[str, Mapping[Key, list[Timed]]]) -> tuple[float, str]:
     """Return the widest deviation of all estimates, and its tier."""
     every = [(one.sigma, one.tier) for by_size in timed.values() for points in by_size.values() for one in points]
     return max(every, default=(0.0, "datasheet"))
