@@ -17,6 +17,8 @@ from core.split import BreakEven
 
 SLOWEST, QUICKEST = 1e3, 1e15
 """Bytes a second between which a break-even is looked for."""
+SAME = 1e-9
+"""Relative difference that rounding may make."""
 MOST_GROWTH = 4096
 """Times the given batch up to which one is looked for."""
 
@@ -112,7 +114,7 @@ def break_even_batch(problem: DataProblem, least_saving: float = 0.0) -> BreakEv
     def wins(times: int) -> bool:
         other = replace(problem, batch=times * step, least_pools=min(2, len(problem.pools)))
         plan, single = plan_data(other), _single(other)
-        return plan is not None and len(problem.pools) > 1 and plan.seconds <= single * (1 - least_saving)
+        return plan is not None and len(problem.pools) > 1 and plan.seconds <= single * (1 - least_saving) * (1 + SAME)
 
     most = max(2, problem.batch * MOST_GROWTH // step)
     asked = f"save {write.percent(least_saving)}" if least_saving > 0 else "are no slower"

@@ -131,10 +131,11 @@ def _moves(times: Times, best: Best, cut: Cut, lanes: tuple[str, ...], spared: l
     links = len(lanes) - 1
     for link in range(links):
         first, second, edge = lanes[link], lanes[link + 1], best.edges[link + 1]
-        for what, ends, size, used, latency, without in (
+        both = (
             ("activations", (first, second), cut.activation_bytes[edge], times.out, times.out_latency, spared[link]),
             ("gradients", (second, first), cut.gradient_bytes[edge], times.back, times.back_latency, spared[links + link]),
-        ):
+        )
+        for what, ends, size, used, latency, without in both[: 1 if best.schedule == "forward" else 2]:
             seconds = cut.micro_batches * float(used[link, 0]) + float(latency[link, 0])
             moves.append(Move(what, *ends, float(size) * cut.micro_batches, seconds, max(0.0, best.seconds - without)))
     return tuple(moves)
@@ -165,7 +166,7 @@ def _alone(tables: Tables, pool: int) -> PoolAlone:
     able: list[tuple[float, int]] = []
     needs: list[float] = []
     for cut in tables.cuts:
-        for schedule in tables.problem.schedules:
+        for schedule in tables.schedules:
             needs.append(float(tables.memory_bytes(cut, schedule, (pool,), edges)[0, 0]))
             if tables.fits(cut, schedule, (pool,), edges)[0]:
                 times = tables.times(cut, (pool,), edges)

@@ -6,7 +6,7 @@ They let the search leave out what cannot win; the tests hold them against the s
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.split.pipeline_schedule import Floats, Times, depth
+from advisor.split.pipeline_schedule import Floats, Times, ahead
 
 COARSE, ROUNDS = 128, 25
 """Groups of layers on which weights are improved, and how often."""
@@ -36,7 +36,7 @@ def of_plans(times: Times, schedule: str, micro_batches: int) -> Floats:
     found = whole + (micro_batches - 1) * longest + times.update[0]
     there, back = np.zeros_like(whole), np.zeros_like(whole)
     for stage in range(stages):
-        kept = depth(schedule, stages - 1 - stage, micro_batches)
+        kept = ahead(schedule, stages - 1 - stage, micro_batches)
         after = whole - there - back - both[stage]
         tail = np.maximum(times.update[stage], back + times.update[0])
         first = np.maximum(0.0, after - (kept - 1) * times.forward[stage])

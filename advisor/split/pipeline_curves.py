@@ -75,7 +75,7 @@ def _fastest(tables: Tables, order: Order, edges: tuple[int, ...]) -> float:
     if any(tables.link(a, b) is None or tables.link(b, a) is None for a, b in pairwise(order)):
         return inf
     for cut in tables.cuts:
-        for schedule in tables.problem.schedules:
+        for schedule in tables.schedules:
             if tables.fits(cut, schedule, order, column)[0]:
                 consider(tables, best, cut, schedule, order, column)
     return best.seconds

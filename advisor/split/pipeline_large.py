@@ -120,7 +120,7 @@ def search_large(tables: Tables) -> Best:
     """Return the fastest plan found; nothing is proven about it."""
     best, order = Best(), None
     starts: list[tuple[float, int, Stretcher, Order, Cuts]] = []
-    ways = [(cut, schedule) for cut in tables.cuts for schedule in tables.problem.schedules]
+    ways = [(cut, schedule) for cut in tables.cuts for schedule in tables.schedules]
     for cut, schedule in ways:
         stretcher = Stretcher(tables, cut, schedule)
         order = _good_order(tables, stretcher, order) or order
@@ -147,7 +147,7 @@ def _alone(tables: Tables, best: Best) -> None:
     edges = np.array([[0], [tables.layers]], dtype=np.intp)
     for pool in range(len(tables.names)):
         for cut in tables.cuts:
-            for schedule in tables.problem.schedules:
+            for schedule in tables.schedules:
                 if tables.fits(cut, schedule, (pool,), edges)[0]:
                     consider(tables, best, cut, schedule, (pool,), edges)
 

@@ -4,10 +4,12 @@ A stage does one pass at a time in a fixed order; a link carries the bytes of on
 and what it has carried arrives its latency later. Sending costs the sender nothing. As the order is fixed, a step is a
 longest path, and numpy walks it for a whole array of plans.
 
-Orders: `1f1b` lets a stage begin as many micro-batches as there are stages from it to the end before its first backward pass,
-then does one backward and one forward pass in turn; `1f1b-eager` begins almost twice as many, so that a slow link is hidden for
-more memory; `gpipe` does all forward passes first. Interleaving several stretches of layers on one pool is left out: it
-multiplies the messages, which unlike pools send over their slowest link.
+Without any backward work there is one order, `forward`: every stage does its passes as they come and nothing goes back.
+
+Orders with it: `1f1b` lets a stage begin as many micro-batches as there are stages from it to the end before its first backward
+pass, then does one backward and one forward pass in turn; `1f1b-eager` begins almost twice as many, so that a slow link is
+hidden for more memory; `gpipe` does all forward passes first. Interleaving several stretches of layers on one pool is left out:
+it multiplies the messages, which unlike pools send over their slowest link.
 
 Source: PipeDream, arXiv 1806.03377; Megatron-LM, arXiv 2104.04473 (1F1B); GPipe, arXiv 1811.06965; eager 1F1B: arXiv 2211.05322.
 """
@@ -54,22 +56,27 @@ class Times:
         )
 
 
-def depth(schedule: str, after: int, micro_batches: int) -> int:
-    """Return how many micro-batches a stage keeps at most.
+def ahead(schedule: str, after: int, micro_batches: int) -> int:
+    """Return how many forward passes a stage does before its first backward pass.
 
     Args:
-        schedule: one of `SCHEDULES`.
+        schedule: one of `SCHEDULES`, or `forward`.
         after: stages after it.
         micro_batches: of a step.
     """
-    wanted = {"1f1b": after + 1, "1f1b-eager": 2 * after + 1, "gpipe": micro_batches}[schedule]
+    wanted = {"1f1b": after + 1, "1f1b-eager": 2 * after + 1}.get(schedule, micro_batches)
     return min(micro_batches, wanted)
+
+
+def depth(schedule: str, after: int, micro_batches: int) -> int:
+    """Return how many micro-batches a stage keeps at most; arguments as of `ahead`."""
+    return 1 if schedule == "forward" else ahead(schedule, after, micro_batches)
 
 
 @lru_cache(maxsize=64)
 def passes(schedule: str, stages: int, micro_batches: int) -> tuple[tuple[int, bool, int], ...]:
     """Return (stage, whether backward, micro-batch) such that each comes after all that it waits for."""
-    orders = [_order(depth(schedule, stages - 1 - stage, micro_batches), micro_batches) for stage in range(stages)]
+    orders = [_order(ahead(schedule, stages - 1 - stage, micro_batches), micro_batches) for stage in range(stages)]
     done = [0] * stages
     forwards, backwards = [0] * stages, [0] * stages
     found: list[tuple[int, bool, int]] = []
@@ -126,7 +133,8 @@ def timeline(times: Times, schedule: str, micro_batches: int, lanes: tuple[str, 
                 waits.append(Bar(bar.lane, ended[bar.lane], bar.start_s, "wait", "waits for its neighbours"))
             ended[bar.lane] = bar.stop_s
     waits += [Bar(lane, at, total, "wait", "waits for the others' end") for lane, at in ended.items() if total > at]
-    return tuple(sorted((*bars, *waits), key=lambda bar: (bar.start_s, bar.stop_s, bar.lane)))
+    seen = [bar for bar in (*bars, *waits) if bar.stop_s > bar.start_s]
+    return tuple(sorted(seen, key=lambda bar: (bar.start_s, bar.stop_s, bar.lane)))
 
 
 def _walk(times: Times, schedule: str, micro_batches: int, kept: tuple[tuple[str, ...], list[Bar]] | None) -> Floats:

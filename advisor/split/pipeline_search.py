@@ -12,7 +12,7 @@ from math import inf
 import numpy as np
 
 from advisor.split.pipeline_bound import Relaxed, of_plans
-from advisor.split.pipeline_schedule import Floats, depth, step_seconds
+from advisor.split.pipeline_schedule import Floats, ahead, depth, step_seconds
 from advisor.split.pipeline_tables import Cut, Cuts, Order, Tables
 
 MOST_POOLS = 6
@@ -69,7 +69,7 @@ def prove(tables: Tables, best: Best) -> None:
     for bound, cut, order in _groups(tables):
         if bound >= best.enough:
             break
-        for schedule in tables.problem.schedules:
+        for schedule in tables.schedules:
             _search(tables, best, cut, schedule, order, bound)
     best.bound_s = min(best.bound_s, best.seconds)
 
@@ -96,7 +96,7 @@ def consider(tables: Tables, best: Best, cut: Cut, schedule: str, order: Order, 
 
 def _relaxed(tables: Tables, cut: Cut, pools: tuple[int, ...]) -> Relaxed:
     rows, count = list(pools), cut.micro_batches
-    kept = max(depth(schedule, len(pools) - 1, count) for schedule in tables.problem.schedules)
+    kept = max(ahead(schedule, len(pools) - 1, count) for schedule in tables.schedules)
     return Relaxed(np.diff(cut.forward[rows], axis=1), np.diff(cut.backward[rows], axis=1), count, kept)
 
 
@@ -126,7 +126,7 @@ def _ways(tables: Tables, cut: Cut, order: Order) -> tuple[float, float]:
         forth, home = tables.link(source, target), tables.link(target, source)
         assert forth is not None
         assert home is not None
-        latency += forth.latency_s + home.latency_s
+        latency += forth.latency_s + (home.latency_s if tables.returns else 0.0)
         used += [out / forth.bytes_per_s, back / home.bytes_per_s]
     return latency + sum(used), max(used)
 
@@ -210,8 +210,9 @@ class _Reach:
         self.forward, self.backward, self.count = cut.forward[pool], cut.backward[pool], cut.micro_batches
         self.work: Floats = self.forward + self.backward
         self.memory = tables.memory[pool]
-        self.kept = depth(schedule, len(order) - 1 - stage, cut.micro_batches)
-        self.held: Floats = tables.state[pool] + self.kept * cut.kept[pool]
+        after = len(order) - 1 - stage
+        self.kept = ahead(schedule, after, cut.micro_batches)
+        self.held: Floats = tables.state[pool] + depth(schedule, after, cut.micro_batches) * cut.kept[pool]
 
     def first(self, stop: int, share_s: float) -> int:
         """Return the first layer of the longest stretch before `stop`, at least one layer long unless it has no room at all."""

@@ -36,6 +36,8 @@ class Cut:
 class Tables:
     """The sums of a problem.
 
+    Where no layer has backward work and no gradients cross, nothing goes back: `returns` is False, the schedule is `forward`.
+
     Args:
         problem: to be planned.
     """
@@ -48,6 +50,8 @@ class Tables:
         self.update = _sums([pool.update_s or (0.0,) * self.layers for pool in problem.pools])
         self.memory = [np.inf if pool.memory_bytes is None else pool.memory_bytes for pool in problem.pools]
         self.cuts = tuple(self._cut(index) for index in range(len(problem.crossings)))
+        self.returns = any(cut.backward[:, -1].any() or cut.gradient_bytes.any() for cut in self.cuts)
+        self.schedules = problem.schedules if self.returns else ("forward",)
 
     def _cut(self, index: int) -> Cut:
         crossing = self.problem.crossings[index]
@@ -77,7 +81,7 @@ class Tables:
         assert out is not None
         assert back is not None
         sent = cut.activation_bytes[edges] / out.bytes_per_s + cut.gradient_bytes[edges] / back.bytes_per_s
-        return sent + out.latency_s + back.latency_s
+        return sent + out.latency_s + (back.latency_s if self.returns else 0.0)
 
     def times(self, cut: Cut, order: Order, edges: Cuts) -> Times:
         """Return seconds of plans with one order.
@@ -105,7 +109,7 @@ class Tables:
             cut.activation_bytes[inner] / _column([link.bytes_per_s for link in out]),
             cut.gradient_bytes[inner] / _column([link.bytes_per_s for link in back]),
             np.broadcast_to(_column([link.latency_s for link in out]), shape),
-            np.broadcast_to(_column([link.latency_s for link in back]), shape),
+            np.broadcast_to(_column([link.latency_s if self.returns else 0.0 for link in back]), shape),
         )
 
     def memory_bytes(self, cut: Cut, schedule: str, order: Order, edges: Cuts) -> Floats:

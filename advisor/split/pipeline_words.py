@@ -73,7 +73,7 @@ class PipelineProblem:
         pools: at least one, in any order; equal names are refused.
         crossings: one for each number of micro-batches, the same numbers as in each pool's sizings.
         links: `links[a][b]` carries from pool a to pool b (through their hosts); None where there is no way, and on the diagonal.
-        schedules: which of `SCHEDULES` may be used.
+        schedules: which of `SCHEDULES` may be used; without any backward work and gradients (inference) it is `forward`.
         least_pools: how many pools must have a stage at least; 2 tells what the split costs even where one pool is faster.
 
     Raises:

@@ -90,6 +90,42 @@ def test_no_plan_is_faster_than_its_bound(schedule: str) -> None:
         assert np.all(of_plans(many, schedule, count) <= step_seconds(many, schedule, count) * (1 + 1e-12))
 
 
+def test_without_backward_work_nothing_goes_back_and_no_latency_is_waited_for_twice() -> None:
+    # 2 layers of 1/8 s a micro-batch on either, 8 micro-batches, 0.5 s on the way: a flow shop
+    def forward(one: StagePool) -> StagePool:
+        return replace(one, sizings=tuple(replace(sizing, backward_s=(0.0,) * 4) for sizing in one.sizings), memory_bytes=3.2)
+
+    whole = problem_of((forward(pool("a", 4)), forward(pool("b", 4, 1.0))), Link(0.5, 1e9), least_pools=2)
+    plan = plan_pipeline(whole)
+    assert plan is not None
+    assert plan.schedule == "forward"
+    assert plan.seconds == pytest.approx(2 / 8 + 0.5 + 2 / 8 + 7 * 2 / 8)
+    assert [move.what for move in plan.moves] == ["activations"]
+    assert {bar.what.split()[0] for bar in plan.timeline if bar.kind == "compute"} == {"forward"}
+    assert [stage.memory_bytes for stage in plan.stages] == pytest.approx([2.25, 2.25])
+    assert plan.proved
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_plans_without_backward_work_are_the_fastest_of_all(seed: int) -> None:
+    draw = random.Random(seed)
+    problem = random_problem(seed, 6, 2, rate=draw.uniform(0, 3))
+    pools = tuple(
+        replace(one, update_s=(), sizings=tuple(replace(sizing, backward_s=(0.0,) * 6) for sizing in one.sizings))
+        for one in problem.pools
+    )
+    crossings = tuple(replace(one, gradient_bytes=(0.0,) * 5) for one in problem.crossings)
+    plan = plan_pipeline(replace(problem, pools=pools, crossings=crossings, least_pools=2))
+    every = [
+        sum(first) + send + 0.01 + sum(second) + (m - 1) * max(sum(first), send, sum(second))  # a flow shop of equal jobs
+        for a, b in ((0, 1), (1, 0)) for edge in range(1, 6) for index, m in enumerate((4, 8))
+        for send in [crossings[index].activation_bytes[0]]
+        for first in [pools[a].sizings[index].forward_s[:edge]] for second in [pools[b].sizings[index].forward_s[edge:]]
+    ]
+    assert plan is not None
+    assert plan.seconds == pytest.approx(min(every))
+
+
 def test_two_pools_get_layers_by_their_speed() -> None:
     plan = plan_pipeline(problem_of((pool("fast", 12, 3.0, (48,)), pool("slow", 12, 1.0, (48,))), Link(0.0, 1e12)))
     assert plan is not None
