@@ -11,7 +11,7 @@ from core.workload import OBJECTIVES
 from intake.fields import Section
 from intake.pool_lists import mapping_of, name_of, once, requests_of
 from intake.sections import read_total
-from intake.wording import fault, say, unknown
+from intake.wording import fault, unknown
 
 KEYS = ("schema", "portfolio", "workloads", "owned", "rented", "objective", "budget_usd")
 WORK_KEYS = ("name", "workload", "total", "options", "hours", "release_h", "deadline_h", "priority", "interruptible")
@@ -65,9 +65,9 @@ def _windows(section: Section) -> tuple[tuple[float, float], ...]:
     found: list[tuple[float, float]] = []
     for index, item in enumerate(section.items("windows_h", "a list of [start, stop] in hours")):
         path = f"{section.at('windows_h')}[{index}]"
-        pair = cast("list[object]", item) if isinstance(item, list) else []
+        pair: list[object] = cast("list[object]", item) if isinstance(item, list) else []
         if len(pair) != 2:
-            raise fault(path, say(item), "[start, stop] in hours", "write it as [0, 12]")
+            raise fault(path, cast("object", item), "[start, stop] in hours", "write it as [0, 12]")
         span = Section(path, {"start": pair[0], "stop": pair[1]}, ("start", "stop"))
         start, stop = span.number("start", 0, _MOST_H), span.number("stop", 0, _MOST_H)
         if start is None or stop is None or stop <= start:

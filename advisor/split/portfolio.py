@@ -62,7 +62,7 @@ def _cheapest(table: Table, clock: Callable[[], float], until: float) -> Portfol
     prices = [one.usd if table.problem.objective == "cost" else one.joules for one in table.choices]
     assigning = Assigning(table, prices)
     state = assigning.run(clock, until)
-    plans = [listed(table, prices), listed(table, prices, state.chosen)]
+    plans = [listed(table, prices), listed(table, prices, state.chosen), *state.repaired]
     if state.fits:
         plans.append(state.starts)
 

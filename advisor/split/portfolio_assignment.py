@@ -51,6 +51,7 @@ class Assignment:
         bound: of the price with no more missing than that; nothing is better.
         fits: whether every pool can do its set.
         starts: of the sets that fit, by choice.
+        repaired: plans by list that were made of assignments that did not fit.
         exact: whether no pool had to leave time free for the plan to fit.
         rounds: programmes that were solved.
     """
@@ -60,6 +61,7 @@ class Assignment:
     bound: float = 0.0
     fits: bool = False
     starts: dict[int, float] = field(default_factory=dict[int, float])
+    repaired: list[dict[int, float]] = field(default_factory=list[dict[int, float]])
     exact: bool = True
     rounds: int = 0
 
@@ -127,6 +129,8 @@ class Assigning:
             self.rows += cuts
             if not cuts and self._timed(state, clock, until):
                 return state
+            if not cuts:
+                state.repaired.append(listed(self.table, self.prices, state.chosen))
         return state
 
     def _fewer(self, left_s: float) -> dict[int, float] | None:

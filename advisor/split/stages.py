@@ -7,8 +7,10 @@ fastest plans the cheapest, among the cheapest the fastest.
 Pure numbers in and out; see `advisor.split.stages_words`.
 """
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from math import inf
+from time import monotonic
 
 from advisor.split.stages_assignment import assign, drafted, least_seconds
 from advisor.split.stages_barred import barred_by_words
@@ -19,19 +21,41 @@ from advisor.split.stages_tell import told
 from advisor.split.stages_words import OnePool, StageOption, StagesPlan, StagesProblem
 from core import format as write
 
-LIMIT_S = 3.0
+LIMIT_S = 4.0
 """Seconds that a search may take unless said."""
-SECOND_SHARE = 0.25
+SECOND_SHARE = 0.2
 """Part of the limit for what is best among equals."""
+LEAST_S = 0.05
+"""Seconds that a part of the search has at least."""
 
 
-def plan_stages(problem: StagesProblem, limit_s: float = LIMIT_S, *, singles: bool = True) -> StagesPlan:
+@dataclass(frozen=True, slots=True)
+class Time:
+    """What is left of the time for a search; `clock` counts seconds from any moment on."""
+
+    clock: Callable[[], float]
+    until: float
+
+    @property
+    def left_s(self) -> float:
+        """Seconds that are left."""
+        return max(LEAST_S, self.until - self.clock())
+
+    def part(self, share: float) -> "Time":
+        """Return a part of what is left, as a time of its own."""
+        return Time(self.clock, self.clock() + self.left_s * share)
+
+
+def plan_stages(
+    problem: StagesProblem, limit_s: float = LIMIT_S, *, singles: bool = True, clock: Callable[[], float] = monotonic
+) -> StagesPlan:
     """Return the best placement of a workflow.
 
     Args:
         problem: stages, pools and the ways between.
         limit_s: seconds for the search, about; what is not proven by then has its gap stated.
         singles: whether every pool is tried alone, too.
+        clock: seconds from any moment on.
 
     Returns:
         The plan; without a placement where nothing fits, and `barred` says why.
@@ -39,9 +63,10 @@ def plan_stages(problem: StagesProblem, limit_s: float = LIMIT_S, *, singles: bo
     Raises:
         BadInput: names that are twice or unknown, a cycle, numbers below zero.
     """
+    time = Time(clock, clock() + limit_s)
     model = build_model(problem)
     said = barred_by_words(problem, model)
-    plan = _bare(problem, said) if said else _planned(model, limit_s)
+    plan = _bare(problem, said) if said else _planned(model, time)
     if not singles:
         return plan
     alone = tuple(_alone(problem, pool.name, limit_s / 4) for pool in problem.pools)
@@ -83,27 +108,27 @@ def _bare(problem: StagesProblem, said: str) -> StagesPlan:
     return StagesPlan(problem.objective, (), None, None, None, None, None, barred=said)
 
 
-def _planned(model: Model, limit_s: float) -> StagesPlan:
+def _planned(model: Model, time: Time) -> StagesPlan:
     """Return the plan of a problem that no word of it bars."""
     problem = model.problem
-    limits = Limits(limit_s * (1 - SECOND_SHARE), problem.deadline_s, problem.budget_usd)
-    found = _best(model, problem.objective, limits)
+    limits = Limits(time.left_s, problem.deadline_s, problem.budget_usd)
+    found = _best(model, problem.objective, limits, time.part(1 - SECOND_SHARE))
     if found.draft is None:
-        return _bare(problem, _why_not(model, limits))
+        return _bare(problem, _why_not(model, Time(time.clock, time.clock() + limits.seconds)))
     value, bound = found.draft.value(problem.objective), found.bound
     gap = max(0.0, (value - bound) / value) if value > 0 else 0.0
-    draft = _second(model, found.draft, limit_s * SECOND_SHARE)
+    draft = _second(model, found.draft, time)
     return told(model, draft, min(bound, value), gap if gap > 1e-9 else 0.0)
 
 
-def _best(model: Model, objective: str, limits: Limits) -> Found:
+def _best(model: Model, objective: str, limits: Limits, time: Time) -> Found:
     """Return the best plan within limits for one objective."""
     listing = Listing(model, objective, limits.deadline_s, limits.budget_usd)
     drafts = [draft for cheapest in (False, True) if (draft := listing.first(cheapest)) is not None]
     large = sum(map(len, model.options)) > LARGE
-    floor = least_seconds(model, limits.seconds / 2) if large and objective == "time" else 0.0
+    floor = least_seconds(model, time.left_s / 2) if large and objective == "time" else 0.0
     if objective != "time":
-        assigned = assign(model, objective, limits.seconds, limits.budget_usd)
+        assigned = assign(model, objective, time.left_s, limits.budget_usd)
         if assigned.impossible:
             return Found(None, inf, impossible=True)
         draft = drafted(model, assigned, listing.order)
@@ -111,12 +136,13 @@ def _best(model: Model, objective: str, limits: Limits) -> Found:
         if draft is not None and listing.worth(draft)[0] == 0:
             return Found(draft, floor)
     best = min(drafts, key=listing.worth, default=None)
-    if best is not None:
-        best = listing.better(best) if large else best
+    if best is not None and large:
+        trying = time.part(0.25)
+        best = listing.better(best, go_on=lambda: trying.clock() < trying.until)
     fits = best is not None and listing.worth(best)[0] == 0
-    found = search(model, objective, limits, best if fits else None, floor)
+    found = search(model, objective, replace(limits, seconds=time.left_s), best if fits else None, floor)
     if found.draft is not None and listing.worth(found.draft)[0] > 0:
-        found = search(model, objective, replace(limits, tight=True), None, floor)
+        found = search(model, objective, replace(limits, seconds=time.left_s, tight=True), None, floor)
     if best is None or not fits:
         return found
     if found.draft is None or listing.worth(best) < listing.worth(found.draft):
@@ -124,18 +150,18 @@ def _best(model: Model, objective: str, limits: Limits) -> Found:
     return found
 
 
-def _second(model: Model, best: Draft, limit_s: float) -> Draft:
+def _second(model: Model, best: Draft, time: Time) -> Draft:
     """Return a plan that is as good, and best in the other of time and cost."""
     problem = model.problem
     margin = 1 + 1e-9
     if problem.objective == "time":
         if any(price is None for price in model.usd_per_s):
             return best
-        limits, other = Limits(limit_s, best.seconds * margin, problem.budget_usd), "cost"
+        limits, other = Limits(time.left_s, best.seconds * margin, problem.budget_usd), "cost"
     else:
         budget_j = best.joules * margin if problem.objective == "energy" else None
         budget_usd = best.usd * margin if problem.objective == "cost" else problem.budget_usd
-        limits, other = Limits(limit_s, problem.deadline_s, budget_usd, budget_j), "time"
+        limits, other = Limits(time.left_s, problem.deadline_s, budget_usd, budget_j), "time"
     found = search(model, other, limits, best)
     if found.draft is None:
         return best
@@ -145,12 +171,12 @@ def _second(model: Model, best: Draft, limit_s: float) -> Draft:
     return found.draft if as_good and better and listing.worth(found.draft)[0] == 0 else best
 
 
-def _why_not(model: Model, limits: Limits) -> str:
+def _why_not(model: Model, time: Time) -> str:
     """Return why no plan keeps the limits: what the least is that each of them would have to be."""
-    free = Limits(limits.seconds / 2)
+    free = Limits(time.left_s)
     said: list[str] = []
     problem = model.problem
-    fastest = _best(model, "time", free)
+    fastest = _best(model, "time", free, time.part(0.5))
     if fastest.draft is None:
         if not fastest.impossible:
             return "no placement was found in the time for the search: give it more, or leave out pools"
@@ -162,11 +188,11 @@ def _why_not(model: Model, limits: Limits) -> str:
             how = "the least that can be reached is" if proven else "the least that was found is"
             said.append(f"the deadline of {write.seconds(problem.deadline_s)}: {how} {write.seconds(least)}")
     if problem.budget_usd is not None:
-        cheapest = _best(model, "cost", free)
+        cheapest = _best(model, "cost", free, time.part(0.5))
         if cheapest.draft is not None and cheapest.draft.usd > problem.budget_usd:
             said.append(f"the budget of {problem.budget_usd:,.2f} USD: the least is {cheapest.draft.usd:,.2f} USD")
     if not said and problem.budget_usd is not None and problem.deadline_s is not None:
-        within = _best(model, "cost", replace(free, deadline_s=problem.deadline_s))
+        within = _best(model, "cost", replace(free, deadline_s=problem.deadline_s), time)
         least = f"the least within that time is {within.draft.usd:,.2f} USD" if within.draft else "none was found"
         said.append(f"deadline and budget together: {least}")
     return "; ".join(said) or "no placement that keeps every limit was found in the time for the search"
@@ -176,10 +202,15 @@ def _crowded(model: Model) -> str:
     """Return why nothing fits even without deadline and budget: forms and ways, quotas, or the count of pools."""
     problem = model.problem
     open_pools = replace(problem, pools=tuple(replace(pool, quota_h=None) for pool in problem.pools), most_pools=None)
-    if _best(build_model(open_pools), "time", Limits(1.0)).draft is None:
+    if _try(open_pools) is None:
         return "stages that are joined have no pools in common that can hand over to each other, in forms that fit"
-    any_count = build_model(replace(problem, most_pools=None))
-    if problem.most_pools is not None and _best(any_count, "time", Limits(1.0)).draft is not None:
+    if problem.most_pools is not None and _try(replace(problem, most_pools=None)) is not None:
         return f"no {problem.most_pools} of the pools can run every stage"
     quotas = ", ".join(f"{pool.name} {pool.quota_h:g} h" for pool in problem.pools if pool.quota_h is not None)
     return f"the quotas of hours: {quotas}"
+
+
+def _try(problem: StagesProblem) -> Draft | None:
+    """Return any plan of a problem, within a second."""
+    time = Time(monotonic, monotonic() + 1.0)
+    return _best(build_model(problem), "time", Limits(time.left_s), time).draft

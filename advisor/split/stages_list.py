@@ -8,6 +8,7 @@ computing", IEEE TPDS 13(3), 2002.
 """
 
 from bisect import insort
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
@@ -243,8 +244,14 @@ class Listing:
                 return False
         return True
 
-    def better(self, draft: Draft, tries: int = TRIES) -> Draft:
-        """Return a draft that is no worse: stages of the deciding chain, and now and then others, are moved one at a time."""
+    def better(self, draft: Draft, tries: int = TRIES, *, go_on: Callable[[], bool] = lambda: True) -> Draft:
+        """Return a draft that is no worse: stages of the deciding chain, and now and then others, are moved one at a time.
+
+        Args:
+            draft: to begin with.
+            tries: stages that are timed in all.
+            go_on: asked before every try.
+        """
         if all(len(options) < 2 for options in self.model.options):
             return draft
         chance, best, worth = Random(0), draft, self.worth(draft)
@@ -254,6 +261,8 @@ class Listing:
             stage = chance.choice(on_chain if on_chain and turn % 4 else moving)
             pool = chance.choice([one for one in self.model.options[stage] if one != best.pools[stage]])
             pools = (*best.pools[:stage], pool, *best.pools[stage + 1 :])
+            if not go_on():
+                break
             if not self._possible(stage, pools):
                 continue
             tried = scheduled(self.model, pools, best.cheapest, self.order)
