@@ -7,16 +7,16 @@ from cli.main import DONE, FINDING
 from cli.output import document, progress, table, write
 from cli.parts import Number, json_flag, tell_progress, titled
 from core.errors import TandemError
-from core.split import MODES, SplitOptions
+from core.split import MODES, Split, SplitOptions, SplitRun
 from core.workload import OBJECTIVES
 from reports.split_text import Section, sections
-from services import runs, work, workloads
+from services import runs, work, workflows, workloads
 from services import split as service
 
 
 @click.command()
 @click.argument("workload")
-@click.option("--pool", "pools", multiple=True, required=True, metavar="KEY=N[@RUNTIME]",
+@click.option("--pool", "pools", multiple=True, metavar="KEY=N[@RUNTIME]",
               help="One pool; give it twice or more. An attached device by its id (cpu:0@jax), a chip as in --pools of advise.")
 @click.option("--link-gbps", type=Number(1e-6, 1e6), help="Gbit/s between the pools, each way; else the slower hosts' network.")
 @click.option("--link-latency-ms", type=Number(0, 60000), help="One way, with --link-gbps.", default=0.1, show_default=True)
@@ -31,7 +31,12 @@ def split(
     workload: str, pools: tuple[str, ...], link_gbps: float | None, link_latency_ms: float, mode: str | None,
     objective: str | None, least_saving: float, budget_s: float, *, verify: bool, as_json: bool,
 ) -> int:
-    """WORKLOAD is a YAML or JSON file, - for standard input, or a preset: NAME or NAME:TASK (llama-3-8b:train)."""
+    """WORKLOAD is a YAML or JSON file, - for standard input, a preset (llama-3-8b:train), or a file of a workflow or portfolio.
+
+    The latter two name their own pools, so that they take no --pool.
+    """
+    if not pools and workflows.recognised(workload):
+        return _tell_workflow(workflows.plan_file(workload, least_saving), as_json=as_json)
     understood = workloads.read(workload)
     rate = None if link_gbps is None else link_gbps * 1e9 / 8
     latency_s = None if link_gbps is None else link_latency_ms / 1e3
@@ -52,6 +57,16 @@ def split(
     failed = verify and (verified is None or bool(verified.ended) or not all(check.holds for check in verified.checks))
     planned = run.split.split.seconds is not None or run.split.split.best_single is not None
     return FINDING if failed or not planned else DONE
+
+
+def _tell_workflow(told: Split, *, as_json: bool) -> int:
+    """Write the plan of a workflow or portfolio, which is no run and is not kept."""
+    if as_json:
+        document(shapes.split(SplitRun(told), None))
+    else:
+        for section in sections(told):
+            _tell(section)
+    return DONE if told.shares else FINDING
 
 
 def _tell(section: Section) -> None:

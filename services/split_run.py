@@ -62,7 +62,7 @@ def verified(
         "data", tuple((block.kind, block.sizes, block.repeats) for block in workload.blocks), workload.batch,
         rows=_halves(workload.batch), optimizer=workload.optimizer, dtype=workload.dtype,
     )
-    with SplitSession(sides, settings, None, should_stop, lambda place: reporter.at(f"waiting for the device: {place}")) as held:
+    with SplitSession(sides, settings, None, should_stop, lambda place: reporter.at(f"waiting for the device: {place.words}")) as held:
         try:
             reporter.at("starting both sides")
             held.open(link)

@@ -81,7 +81,9 @@ def best_single(singles: Iterable[Single], objective: str) -> Single | None:
 
 def saving_of(split: float | None, single: float | None) -> float | None:
     """Return what part of the single's value the split saves; negative when it loses; None where one is not known."""
-    return None if split is None or single is None or single <= 0 else 1.0 - split / single
+    if split is None or single is None or (single <= 0 and split > 0):
+        return None
+    return 1.0 - split / single if single > 0 else 0.0
 
 
 def judge(
