@@ -43,6 +43,22 @@ def plan_serving(problem: ServingProblem, limit_s: float = 20.0) -> ServingPlan 
     )
 
 
+def price_at(problem: ServingProblem, pool: str, factor: float, limit_s: float = 20.0) -> float:
+    """Return dollars an hour of the cheapest fleet when one pool's replicas cost so many times as much; infinite without one.
+
+    Args:
+        problem: with the prices of now.
+        pool: whose prices change.
+        factor: 1 for those of now, from 0.
+        limit_s: as `plan_serving` has it.
+    """
+    priced = tuple(
+        replace(one, price_usd_per_h=one.price_usd_per_h * factor) if one.pool == pool else one for one in problem.replicas
+    )
+    found = _solve(replace(problem, replicas=priced), problem.routes, limit_s)
+    return float("inf") if isinstance(found, tuple) else found.price
+
+
 class _Found:
     """A solved fleet."""
 

@@ -195,6 +195,45 @@ def test_more_rollouts_than_places_fill_them_anew() -> None:
     assert batch_s(Pace(((1, 0.01), (8, 0.02))), 8, EVEN, 32) == pytest.approx(4 * 100 * 0.02)
 
 
+@pytest.mark.parametrize(("count", "most"), [(16, 32), (64, 64), (96, 32)])
+def test_a_batch_lasts_about_as_long_as_drawn_rollouts_do_in_a_simulation(count: int, most: int) -> None:
+    draw, lengths, step = random.Random(3), Lengths(200.0, 120.0, 1000.0), Pace(((1, 0.010), (64, 0.025)))
+    found = []
+    for _ in range(60):
+        waiting = [max(1, round(lengths.quantile(draw.uniform(1e-6, 1 - 1e-6)))) for _ in range(count)]
+        flying, clock = [], 0.0
+        while waiting or flying:
+            while waiting and len(flying) < most:
+                flying.append(waiting.pop())
+            stretch = min(flying)
+            clock += stretch * step.at_once(len(flying))
+            flying = [left - stretch for left in flying if left > stretch]
+        found.append(clock)
+    assert batch_s(step, most, lengths, count) == pytest.approx(sum(found) / len(found), rel=0.12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_step_off_goes_as_fast_as_a_chain_of_steps_that_wait_for_each_other(seed: int) -> None:
+    draw = random.Random(seed)
+    actors = Actors("gpu", 1, 1, Pace(((1, draw.uniform(0.01, 0.05)),)), draw.uniform(0, 2))
+    learner = Learner("tpu", 1, Pace(((1, draw.uniform(0.5, 8)),)), None, draw.uniform(0, 2))
+    link = Link(draw.uniform(0, 4), 1e9)
+    problem = LearningProblem(
+        (ChipPool("gpu", 1), ChipPool("tpu", 1)), (actors,), (learner,), 1, EVEN, 1.0, links=(("tpu", "gpu", link),),
+    )
+    plan = plan_learning(problem)
+    assert isinstance(plan, LearningPlan)
+    rolled, gathered, arrived = [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]
+    for _ in range(400):  # rollouts of a step begin with the weights that came of the step before the last
+        rolled.append(max(rolled[-1], arrived[-2]) + actors.load_s + actors.step.at_once(1) * 100)
+        gathered.append(max(rolled[-1], gathered[-1]) + learner.pace.at_once(1) + learner.gather_s)
+        arrived.append(gathered[-1] + link.latency_s + 1e-9)
+    period = max((gathered[-1] - gathered[201]) / 200, link.latency_s)
+    assert plan.seconds <= period * (1 + 1e-6)
+    if plan.mode == "one-step-off":
+        assert plan.seconds == pytest.approx(period, rel=1e-6)
+
+
 def test_samples_are_dealt_out_by_pace() -> None:
     slow, fast = Actors("a", 1, 1, Pace(((1, 0.03),))), Actors("b", 1, 1, Pace(((1, 0.01),)))
     problem = LearningProblem(

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from advisor.queueing import Latencies, latencies
-from advisor.split.serving import plan_serving
+from advisor.split.serving import plan_serving, price_at
 from advisor.split.serving_rates import Demand, Server, Service, problem_of
 from advisor.split.serving_words import LINK_USE, Leg, NoFleet, Replica, Route, ServingPlan, ServingProblem
 from core.device import Link
@@ -71,6 +71,7 @@ def _cheapest(problem: ServingProblem) -> float | None:
     return best
 
 
+@pytest.mark.slow
 def test_the_fleet_equals_trying_every_fleet() -> None:
     able = 0
     for seed in range(INSTANCES):
@@ -130,9 +131,14 @@ CHEAP = Server(Replica("v5e-4", "tpu", 4, 1.2), (
 ), "paged")
 
 
-def test_what_one_replica_is_given_keeps_its_targets_in_the_queue_model() -> None:
-    problem = problem_of((CHAT, DOCUMENTS), (FAST, CHEAP))
-    route = next(route for route in problem.routes if route.request == "chat" and route.legs[0].replica == "h100")
+@pytest.fixture(scope="module")
+def mixed() -> ServingProblem:
+    """Chat and documents over both kinds of replicas."""
+    return problem_of((CHAT, DOCUMENTS), (FAST, CHEAP))
+
+
+def test_what_one_replica_is_given_keeps_its_targets_in_the_queue_model(mixed: ServingProblem) -> None:
+    route = next(route for route in mixed.routes if route.request == "chat" and route.legs[0].replica == "h100")
     said = latencies(route.legs[0].most_per_s, 0.02, ((1, 0.010), (64, 0.022)), 200, 64)
     assert isinstance(said, Latencies)
     assert said.first_token.p99_s <= 0.5
@@ -141,12 +147,20 @@ def test_what_one_replica_is_given_keeps_its_targets_in_the_queue_model() -> Non
     assert not isinstance(more, Latencies) or more.first_token.p99_s > 0.5 or more.per_token.p99_s > 0.04
 
 
-def test_a_mixed_fleet_is_no_dearer_than_either_kind_alone() -> None:
-    plan = plan_serving(problem_of((CHAT, DOCUMENTS), (FAST, CHEAP)))
+def test_a_mixed_fleet_is_no_dearer_than_either_kind_alone(mixed: ServingProblem) -> None:
+    plan = plan_serving(mixed)
     assert isinstance(plan, ServingPlan)
     assert plan.best_single is not None
     assert plan.price_usd_per_h <= plan.best_single.price_usd_per_h
     assert {one.pool for one in plan.singles} == {"gpu", "tpu"}
+
+
+def test_a_dearer_pool_makes_the_fleet_dearer_until_it_is_left_out(mixed: ServingProblem) -> None:
+    prices = [price_at(mixed, "gpu", factor) for factor in (0.0, 0.5, 1.0, 2.0, 8.0, 100.0)]
+    alone = {one.pool: one.price_usd_per_h for one in plan_serving(mixed).singles}
+    assert prices[0] == 0
+    assert prices == sorted(prices)
+    assert prices[-1] == pytest.approx(alone["tpu"])
 
 
 def test_a_target_that_even_one_request_misses_is_named() -> None:
