@@ -49,7 +49,9 @@ def verify(
             return session.failure(error)
 
 
-def run(session: SplitSession, task: SplitTask, budget_s: float, *, fresh: bool = True, prove: bool = True) -> Ran:
+def run(
+    session: SplitSession, task: SplitTask, budget_s: float, *, fresh: bool = True, prove: bool = True, warm: int = WARM_STEPS
+) -> Ran:
     """Run a task on the sides of an open session, at least five timed steps.
 
     Args:
@@ -58,6 +60,7 @@ def run(session: SplitSession, task: SplitTask, budget_s: float, *, fresh: bool 
         budget_s: seconds of timed steps.
         fresh: open the models anew, as a comparison needs.
         prove: compare.
+        warm: steps that are not timed; fewer than `WARM_STEPS` leave nothing to compare.
 
     Raises:
         SideLost: a side ended or failed.
@@ -66,7 +69,7 @@ def run(session: SplitSession, task: SplitTask, budget_s: float, *, fresh: bool 
     begun = session.begin(task, fresh=fresh)
     active = tuple(i for i in (0, 1) if task.mode != "data" or task.rows[i])
     checks: list[Check] = []
-    step(session, active, WARM_STEPS)
+    step(session, active, warm)
     if prove:
         checks += compare(session, active, last=False)
     last_s = max(side[-1].stop_s - side[-1].start_s for side in session.steps if side)
@@ -78,12 +81,12 @@ def run(session: SplitSession, task: SplitTask, budget_s: float, *, fresh: bool 
     every = Ran((tuple(session.steps[0]), tuple(session.steps[1])), (), begun.parameter_count, versions)
     if prove and task.mode != "rl":
         checks.append(loss_falls(every.losses))
-    return Ran(timed_steps(session), tuple(checks), begun.parameter_count, versions)
+    return Ran(timed_steps(session, warm), tuple(checks), begun.parameter_count, versions)
 
 
-def timed_steps(session: SplitSession) -> tuple[tuple[SideStep, ...], tuple[SideStep, ...]]:
+def timed_steps(session: SplitSession, warm: int) -> tuple[tuple[SideStep, ...], tuple[SideStep, ...]]:
     """Return the steps of each side behind the warm-up."""
-    first, second = (tuple(side[WARM_STEPS:]) for side in session.steps)
+    first, second = (tuple(side[warm:]) for side in session.steps)
     return first, second
 
 
