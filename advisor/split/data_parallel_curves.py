@@ -19,8 +19,8 @@ SLOWEST, QUICKEST = 1e3, 1e15
 """Bytes a second between which a break-even is looked for."""
 SAME = 1e-9
 """Relative difference that rounding may make."""
-MOST_GROWTH = 4096
-"""Times the given batch up to which one is looked for."""
+MOST_GROWTH, MOST_SAMPLES = 4096, 1 << 20
+"""Times the given batch, and samples, up to which one is looked for: pools are tabled by sample."""
 
 
 def share_curve(problem: DataProblem, points: int = 41) -> tuple[tuple[float, float], ...]:
@@ -35,10 +35,10 @@ def share_curve(problem: DataProblem, points: int = 41) -> tuple[tuple[float, fl
     steps = tables.count // grain
     wanted = sorted({round(index * steps / max(1, points - 1)) * grain for index in range(points)})
     found: list[tuple[float, float]] = []
-    rest = replace(problem, pools=problem.pools[1:], links=tuple(row[1:] for row in problem.links[1:]), least_pools=1)
+    links = tuple(row[1:] for row in problem.links[1:])
     for share in wanted:
         if share == 0:
-            plan = plan_data(rest) if len(names) > 1 else None
+            plan = plan_data(replace(problem, pools=problem.pools[1:], links=links, least_pools=1)) if len(names) > 1 else None
             seconds = plan.seconds if plan else None
         elif share == tables.count:
             seconds = tables.seconds({0: share}, FREE)
@@ -85,17 +85,17 @@ def turning_bandwidth(step_s: Callable[[float], float], single_s: float, now: fl
         least_saving: part of `single_s`.
     """
     wanted = single_s * (1 - least_saving)
-    asked = f"save {write.percent(least_saving)}" if least_saving > 0 else "are no slower"
+    goal = _goal(least_saving)
     if step_s(QUICKEST) > wanted or wanted == inf == step_s(QUICKEST):
-        return BreakEven("bandwidth", "bytes/s", now, None, f"no link is fast enough: together they never {asked}")
+        return BreakEven("bandwidth", "bytes/s", now, None, f"no link is fast enough {goal}")
     if step_s(SLOWEST) <= wanted:
-        return BreakEven("bandwidth", "bytes/s", now, None, f"any link is fast enough: together they always {asked}")
+        return BreakEven("bandwidth", "bytes/s", now, None, f"any link is fast enough {goal}")
     low, high = log(SLOWEST), log(QUICKEST)
     while high - low > 1e-6:
         middle = (low + high) / 2
         low, high = (low, middle) if step_s(exp(middle)) <= wanted else (middle, high)
     at = exp(high)
-    return BreakEven("bandwidth", "bytes/s", now, at, f"together they {asked} from {write.count(8 * at, 'bit/s')} on")
+    return BreakEven("bandwidth", "bytes/s", now, at, f"fast enough {goal} from {write.count(8 * at, 'bit/s')} on")
 
 
 def break_even_batch(problem: DataProblem, least_saving: float = 0.0) -> BreakEven:
@@ -116,22 +116,26 @@ def break_even_batch(problem: DataProblem, least_saving: float = 0.0) -> BreakEv
         plan, single = plan_data(other), _single(other)
         return plan is not None and len(problem.pools) > 1 and plan.seconds <= single * (1 - least_saving) * (1 + SAME)
 
-    most = max(2, problem.batch * MOST_GROWTH // step)
-    asked = f"save {write.percent(least_saving)}" if least_saving > 0 else "are no slower"
+    most = max(2, problem.batch // step, min(problem.batch * MOST_GROWTH, MOST_SAMPLES) // step)
+    goal = _goal(least_saving)
     least, low = len(problem.pools), 0
     high = least
     while not wins(high):
         low, high = high, high * 2
         if high > most:
-            words = f"no batch up to {low * step:,} is large enough: together they never {asked}"
+            words = f"no batch up to {low * step:,} is large enough {goal}"
             return BreakEven("batch", "samples", now, None, words)
     if low == 0:
-        words = f"any batch from {high * step:,} on is large enough: together they {asked}"
+        words = f"any batch from {high * step:,} on is large enough {goal}"
         return BreakEven("batch", "samples", now, None, words)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if wins(middle) else (middle, high)
-    return BreakEven("batch", "samples", now, float(high * step), f"together they {asked} from a batch of {high * step:,} on")
+    return BreakEven("batch", "samples", now, float(high * step), f"large enough {goal} from a batch of {high * step:,} on")
+
+
+def _goal(least_saving: float) -> str:
+    return f"to save {write.percent(least_saving)}" if least_saving > 0 else "to match the best pool alone"
 
 
 def given_bandwidth(links: Links) -> float | None:

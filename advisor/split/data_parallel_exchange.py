@@ -12,6 +12,7 @@ from itertools import pairwise, permutations
 from math import inf
 
 from core.device import Link
+from core.errors import BadInput
 
 Links = tuple[tuple[Link | None, ...], ...]
 MOST_TRIED = 7
@@ -37,6 +38,24 @@ class Exchange:
 
 FREE = Exchange((), 0.0, 0.0, 0.0)
 """What a pool alone needs, or a link that costs nothing."""
+
+
+def check_links(links: Links, count: int) -> None:
+    """Refuse links that are not between `count` pools, or whose rate or latency no link has.
+
+    Args:
+        links: between all pools.
+        count: of the pools.
+
+    Raises:
+        BadInput: what is wrong.
+    """
+    if len(links) != count or any(len(row) != count for row in links):
+        raise BadInput(f"{len(links)} rows of links", f"{count} by {count}", "give one for each pair of pools")
+    for way in (way for row in links for way in row if way is not None):
+        if not way.bytes_per_s > 0 or not 0 <= way.latency_s < inf:
+            got = f"a link of {way.bytes_per_s} bytes a second and {way.latency_s} s"
+            raise BadInput(got, "a rate above zero and a latency from zero", "correct it, or leave the link out")
 
 
 def exchange_of(links: Links, used: tuple[int, ...], size_bytes: float) -> Exchange | None:

@@ -8,6 +8,7 @@ that a step is the same as that of one pool with the whole batch.
 from dataclasses import dataclass
 from math import gcd, isfinite
 
+from advisor.split.data_parallel_exchange import check_links
 from advisor.split.pace import Pace
 from core.device import Link
 from core.errors import BadInput
@@ -78,8 +79,7 @@ class DataProblem:
             raise BadInput(f"least_pools {self.least_pools}", f"1 to {len(names)}", "ask for fewer")
         if not (isfinite(self.gradient_bytes) and self.gradient_bytes >= 0):
             raise BadInput(f"gradient_bytes {self.gradient_bytes}", "a finite number from 0", "correct it")
-        if len(self.links) != len(names) or any(len(row) != len(names) for row in self.links):
-            raise BadInput(f"{len(self.links)} rows of links", f"{len(names)} by {len(names)}", "give one for each pair of pools")
+        check_links(self.links, len(names))
         for pool in self.pools:
             own = (pool.reduce_s, pool.spread_s, pool.update_s)
             if not all(isfinite(value) and value >= 0 for value in own) or not 0 <= pool.backward_share <= 1:

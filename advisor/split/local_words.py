@@ -8,6 +8,7 @@ the synchronous one: `local_published` says what is known of the difference.
 from dataclasses import dataclass
 from math import isfinite
 
+from advisor.split.data_parallel_exchange import check_links
 from advisor.split.local_published import VARIANTS, Published
 from advisor.split.pace import Pace
 from core.device import Link
@@ -87,8 +88,7 @@ class LocalProblem:
         if not (isfinite(self.delta_bytes) and self.delta_bytes >= 0) or not 0 <= self.most_exposed <= 1:
             got = f"delta_bytes {self.delta_bytes}, most_exposed {self.most_exposed}"
             raise BadInput(got, "a finite number from 0, a share of 0 to 1", "correct them")
-        if len(self.links) != len(names) or any(len(row) != len(names) for row in self.links):
-            raise BadInput(f"{len(self.links)} rows of links", f"{len(names)} by {len(names)}", "give one for each pair of pools")
+        check_links(self.links, len(names))
         for pool in self.pools:
             if not all(isfinite(value) and value >= 0 for value in (pool.inner_s, pool.outer_s)):
                 raise BadInput(f"{pool.name} with {pool.inner_s} and {pool.outer_s} s", "seconds from 0", "correct them")

@@ -19,7 +19,7 @@ MOST_POOLS = 6
 """So many have all their orders tried: 1,956."""
 MOST_PLANS = 1_500_000
 """Plans, begun ones too, that are bounded one by one at most: about a second. Each order counts as `ORDER_COST` by itself."""
-ORDER_COST = 2000
+ORDER_COST = 800
 MOST_ROUNDS = 150e6
 """Passes x plans that are timed at most."""
 SAME = 1e-12

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite
 
+from advisor.split.data_parallel_exchange import check_links
 from core.device import Link
 from core.errors import BadInput
 from core.split import Bar, Move
@@ -98,8 +99,7 @@ class PipelineProblem:
         if not 1 <= self.least_pools <= min(len(self.pools), self.layers):
             got, most = f"least_pools {self.least_pools}", min(len(self.pools), self.layers)
             raise BadInput(got, f"1 to {most}: no more than pools and layers", "ask for fewer")
-        if len(self.links) != len(names) or any(len(row) != len(names) for row in self.links):
-            raise BadInput(f"{len(self.links)} rows of links", f"{len(names)} by {len(names)}", "give one for each pair of pools")
+        check_links(self.links, len(names))
         if len(set(counts)) < len(counts) or min(counts) < 1:
             raise BadInput(f"micro-batches {counts}", "different numbers from 1", "name each once")
         for pool in self.pools:

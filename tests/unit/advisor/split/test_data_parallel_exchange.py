@@ -13,6 +13,7 @@ from advisor.split.data_parallel_words import DataPool, DataProblem
 from advisor.split.pace import Pace
 from advisor.split.pipeline_words import every_way
 from core.device import Link
+from core.errors import BadInput
 
 FAST, SLOW = Link(0.001, 10e9), Link(0.01, 1e9)
 
@@ -58,6 +59,12 @@ def test_the_ring_does_not_hang_on_the_order_of_pools() -> None:
         assert found is not None
         costs.add(round(found.busy_s + found.latency_s, 12))
     assert len(costs) == 1
+
+
+@pytest.mark.parametrize("link", [Link(0.0, 0.0), Link(-1.0, 1e9), Link(0.0, float("nan")), Link(float("inf"), 1e9)])
+def test_a_link_that_no_link_can_be_is_refused(link: Link) -> None:
+    with pytest.raises(BadInput, match="got a link of"):
+        DataProblem(pools(1.0, 1.0), 4, 1.0, every_way(2, link))
 
 
 def test_pools_without_a_way_cannot_exchange() -> None:
