@@ -89,6 +89,19 @@ def pace_rows(found: Verified) -> tuple[PaceRow, ...]:
     )
 
 
+def against_alone(found: Verified) -> tuple[str, float] | None:
+    """Return the quicker side alone and what part of its step the sides together save, negative when they lose.
+
+    None where no step was timed, or no side alone.
+    """
+    alone = [(seconds, side) for side, seconds in zip(found.sides, found.single_s, strict=False) if seconds]
+    measured = measured_step(found)
+    if measured is None or not alone:
+        return None
+    seconds, side = min(alone)
+    return side, 1.0 - measured.mid / seconds
+
+
 def check_rows(found: Verified) -> tuple[CheckRow, ...]:
     """Return what was compared, with a tick where the difference is within what was allowed."""
     return tuple(
@@ -117,7 +130,16 @@ def verified_sentence(found: Verified) -> str:
     held = sum(one.holds for one in found.checks)
     checks = f" {held} of {len(found.checks)} comparisons hold." if found.checks else ""
     ended = f" It ended early: {one_line(found.ended).rstrip('.')}." if found.ended else ""
-    return f"{said}.{checks}{ended}"
+    return f"{said}.{_alone_words(found)}{checks}{ended}"
+
+
+def _alone_words(found: Verified) -> str:
+    against = against_alone(found)
+    if against is None:
+        return ""
+    side, saving = against
+    word = "saves" if saving >= 0 else "loses by"
+    return f" Together it {word} {percent(abs(saving))} against {side} alone."
 
 
 def loss_text(found: Verified) -> str:

@@ -37,8 +37,10 @@ def answer(found: Split) -> None:
 
 
 def metrics(found: Split, workload: Workload) -> None:
-    """Draw step time, cost, saving and the best single pool in one row."""
+    """Draw step time, cost, saving and the best single pool in one row; nothing where none of them is known."""
     best = found.best_single
+    if best is None and found.seconds is None:
+        return
     lost = found.saving is not None and found.saving < 0
     shown = (
         (f"{text.time_title(found.mode)}, together", figure(found.seconds), ""),
@@ -203,7 +205,8 @@ def details(found: Split, workload: Workload, *, timed: bool = True) -> None:
         workload: that it is of.
         timed: whether its timeline is drawn; False where it already stands beside the measured one.
     """
-    pools_and_link(found)
+    if found.shares:
+        pools_and_link(found)
     if timed:
         over_time(found)
     curves(found)

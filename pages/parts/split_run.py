@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import streamlit as st
@@ -21,7 +22,7 @@ from reports.charts import split_verified
 from reports.split_text import command, percent
 from services import runs, split
 
-EVERY_S = 1.0
+EVERY_S = 1.5
 QUIET_S = 10.0
 """A run beats every 2 s; after five missed beats the page says so."""
 SIDES = 2
@@ -71,7 +72,7 @@ def kept(run_id: str) -> None:
     run = runs.open_run(run_id)
     heading(run)
     if run.state not in FINAL_STATES:
-        live(run.id, run.state)
+        live(run.id, run.state, run.created_at)
         return
     _ended(run)
     if run.split is None:
@@ -87,12 +88,13 @@ def kept(run_id: str) -> None:
 
 
 @st.fragment(run_every=EVERY_S)
-def live(run_id: str, shown_state: str) -> None:
+def live(run_id: str, shown_state: str, asked_at: str) -> None:
     """Draw the progress of a run; when its state is no longer the one that the page shows, run the whole page again.
 
     Args:
         run_id: a run that has not ended.
         shown_state: the state in the heading of the page.
+        asked_at: UTC, ISO 8601.
     """
     try:
         now = runs.watch(run_id, recent=0)
@@ -101,7 +103,8 @@ def live(run_id: str, shown_state: str) -> None:
         return
     if now.state != shown_state:
         st.rerun()
-    _where_it_stands(now.state, now.progress, now.age_s)
+    elapsed_s = (datetime.now(UTC) - datetime.fromisoformat(asked_at)).total_seconds()
+    _where_it_stands(now.state, now.progress, now.age_s, elapsed_s)
     if now.cancel_asked:
         st.info("Cancelling: both sides are stopped; what was measured is kept.", icon=":material/cancel:")
     else:
@@ -156,8 +159,16 @@ def _figures(found: Verified) -> None:
             height="stretch",
             chart_data=list(found.step_s) or None,
         )
-        planned = write.seconds(found.planned_s.mid if found.planned_s else None)
-        st.metric("Step, planned", planned, border=True, height="stretch")
+        against = text.against_alone(found)
+        lost = against is not None and against[1] < 0
+        saved = write.MISSING if against is None else percent(abs(against[1]))
+        st.metric(
+            "Loses by, against one side alone" if lost else "Saves, against one side alone",
+            plain(saved),
+            border=True,
+            height="stretch",
+            help=None if against is None else plain(f"{against[0]} is the quicker one alone"),
+        )
         st.metric(
             "Comparisons that hold",
             f"{held} of {len(found.checks)}" if found.checks else write.MISSING,
@@ -196,7 +207,7 @@ def _checks(found: Verified) -> None:
     st.caption(plain(f"Shares: {shares}. Link: {text.link_text(found.link)}.", 300))
 
 
-def _where_it_stands(state: str, progress: Progress, age_s: float) -> None:
+def _where_it_stands(state: str, progress: Progress, age_s: float, elapsed_s: float) -> None:
     share = progress.done / progress.total if progress.total else 0.0
     words = "Waiting for its process to start" if state == "queued" else plain(progress.stage[:1].upper() + progress.stage[1:])
     st.progress(min(share, 1.0), text=words + (f": {progress.done} of {progress.total}" if progress.total else ""))
@@ -205,11 +216,13 @@ def _where_it_stands(state: str, progress: Progress, age_s: float) -> None:
     if age_s > QUIET_S and state == "running":
         words = f"Last sign of life {age(age_s)}. If its process has died, the run is marked as interrupted."
         st.warning(words, icon=":material/heart_broken:")
-    st.markdown(f"**Now:** {plain(progress.current) or write.MISSING}")
-    st.markdown(f"**Just measured:** {plain(progress.last) or write.MISSING}")
+    for title, words in (("Now", progress.current), ("Just measured", progress.last)):
+        if words:
+            st.markdown(f"**{title}:** {plain(words)}")
     with st.grid(min_column_width=140, gap="small"):
-        st.metric("Elapsed", write.seconds(round(progress.elapsed_s)))
-        st.metric("Remaining, about", write.seconds(None if progress.remaining_s is None else round(progress.remaining_s)))
+        st.metric("Since it was asked", write.seconds(round(elapsed_s)))
+        if progress.remaining_s is not None:
+            st.metric("Remaining, about", write.seconds(round(progress.remaining_s)))
 
 
 def _cancel(run_id: str) -> None:

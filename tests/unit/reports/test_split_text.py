@@ -8,6 +8,7 @@ from core.device import Link, Pool
 from core.quantity import Quantity
 from core.split import BreakEven, SplitOptions
 from reports.split_run_text import (
+    against_alone,
     check_rows,
     lane_totals,
     loss_text,
@@ -226,13 +227,27 @@ def test_a_comparison_that_fails_is_crossed() -> None:
 def test_what_came_of_a_run_is_told_in_a_sentence() -> None:
     found = sample_verified()
     assert verified_sentence(found) == (
-        "A step took 103 ms, the median of 20, 3 % longer than the planned 100 ms. 1 of 2 comparisons hold."
+        "A step took 103 ms, the median of 20, 3 % longer than the planned 100 ms. Together it saves 43 % against "
+        "jax on cpu:0 alone. 1 of 2 comparisons hold."
     )
     assert verified_sentence(replace(found, ended="jax died")).endswith(" It ended early: jax died.")
     assert verified_sentence(replace(found, step_s=(), checks=(), ended="jax died")) == (
         "No step was timed. It ended early: jax died."
     )
-    assert verified_sentence(replace(found, step_s=(0.1,), checks=())) == ("The one step that was timed took 100 ms, as planned.")
+    assert verified_sentence(replace(found, step_s=(0.1,), checks=(), single_s=())) == (
+        "The one step that was timed took 100 ms, as planned."
+    )
+
+
+@pytest.mark.parametrize(
+    ("alone", "said"),
+    [((0.206, 0.3), ("jax on cpu:0", 0.5)), ((0.2, 0.0515), ("torch-eager on cpu:0", -1.0)), ((None, None), None), ((), None)],
+)
+def test_what_was_measured_together_is_held_against_the_quicker_side(
+    alone: tuple[float | None, ...], said: tuple[str, float] | None
+) -> None:
+    found = against_alone(replace(sample_verified(), single_s=alone))
+    assert found == (None if said is None else (said[0], pytest.approx(said[1])))
 
 
 def test_losses_say_whether_they_fall() -> None:
