@@ -17,19 +17,21 @@ from math import ceil, inf
 from typing import Any
 
 from advisor.split.portfolio_choices import Choice, Table
-from advisor.split.portfolio_list import listed
+from advisor.split.portfolio_list import RULES, listed
 from advisor.split.portfolio_schedule import scheduled
 
 FILLS = 25
 """Rounds of rows at most before whole numbers are asked for."""
-CHECK_S = 0.3
+WORST = 3
+"""Overfilled times of one pool that become rows in one round."""
+CHECK_S = 1.0
 """Seconds for the starts of one pool's set."""
 LARGE = 400
 """Choices from which on a programme is solved to a part of a thousand, and not to the end."""
 MOST_PROVEN = 14
 """Workloads of one pool up to which it is proven that they do not fit."""
-FIRST_SLACK = 0.004
-"""Part of a pool's time that is left free at first when its starts cannot be found; doubled every time."""
+FIRST_SLACK, MORE_SLACK = 0.003, 1.6
+"""Part of a pool's time that is left free when its starts cannot be found, and by what it grows when that is not enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +116,14 @@ class Assigning:
             if not placeable:
                 _, missing = self._solved(max(0.2, until - clock()), placing=True)
                 state.missing, placeable = max(state.missing, ceil(missing - 1e-6)), True
-            found, bound = self._solved(max(0.2, until - clock()), missing=state.missing)
-            if found is None and bound == inf:
-                placeable = False  # what was forbidden since leaves no room for as many
-                continue
-            state.bound, state.exact = max(state.bound, bound), not any(self.free)
-            if found is not None and not state.exact:
-                left = max(0.2, until - clock())
+            state.exact, left = not any(self.free), max(0.2, until - clock())
+            if state.exact:
+                found, bound = self._solved(left, missing=state.missing)
+                if found is None and bound == inf:
+                    placeable = False  # what was forbidden since leaves no room for as many
+                    continue
+                state.bound = max(state.bound, bound)
+            else:
                 found = self._solved(left, missing=state.missing, freely=True)[0] or self._fewer(left)
             if found is None:
                 return state
@@ -130,6 +133,7 @@ class Assigning:
             if not cuts and self._timed(state, clock, until):
                 return state
             if not cuts:
+                self._fill(clock, until)
                 state.repaired.append(listed(self.table, self.prices, state.chosen))
         return state
 
@@ -140,7 +144,7 @@ class Assigning:
     def _fill(self, clock: Callable[[], float], until: float) -> None:
         """Add rows for overfilled times of assignments that may divide workloads: most of what can be learnt, at little cost."""
         for _ in range(FILLS):
-            found, _ = self._solved(max(0.2, until - clock()), missing=None)
+            found, _ = self._solved(max(0.2, until - clock()), missing=None, freely=True)
             rows = [] if found is None else self._overfilled(found)
             if not rows or clock() > until:
                 return
@@ -183,7 +187,7 @@ class Assigning:
         found: Any = optimize.milp(
             columns, integrality=None if divided else ones(len(columns)), bounds=optimize.Bounds(0.0, 1.0),
             constraints=optimize.LinearConstraint(matrix, lows, highs),
-            options={"time_limit": limit_s, "mip_rel_gap": 1e-3 if count > LARGE and not placing else 0.0},
+            options={"time_limit": limit_s, "mip_rel_gap": (2e-3 if freely else 1e-3) if count > LARGE and not placing else 0.0},
         )  # fmt: skip
         scale = 1.0 if placing else self.scale
         dual = found.fun if divided else found.mip_dual_bound
@@ -193,7 +197,7 @@ class Assigning:
         return {index: float(part) for index, part in enumerate(found.x[:count]) if part > 1e-7}, bound
 
     def _energy(self, pool: int, parts: dict[int, float]) -> list[Row]:
-        """Return for a pool the time between two moments that is most overfilled, as a row over all of its choices."""
+        """Return for a pool the times between two moments that are most overfilled, as rows over all of its choices."""
         from numpy import array, clip, minimum, unique
 
         choices = self.table.choices
@@ -207,13 +211,16 @@ class Assigning:
         room = (stops - begins)[:, :, 0] * self.table.problem.pools[pool].chips
         inside = clip(minimum(minimum(seconds, stops - begins), minimum(first + seconds - begins, stops - last)), 0.0, None)
         over = (inside * weight).sum(axis=2) / clip(room, 1e-9, None) * (room > 0)
-        at = int(over.argmax())
-        row, column = divmod(at, over.shape[1])
-        if over[row, column] <= 1 - self.free[pool] + 1e-6:
-            return []
-        begin, stop, whole = float(begins[row, 0, 0]), float(stops[0, column, 0]), float(room[row, column])
-        factors = {index: one.chips * _within(one, begin, stop) / whole for index, one in enumerate(choices) if one.pool == pool}
-        return [Row({index: factor for index, factor in factors.items() if factor > 0}, 1.0, pool)]
+        every = [(index, one) for index, one in enumerate(choices) if one.pool == pool]
+        rows: list[Row] = []
+        for row in over.max(axis=1).argsort()[::-1][:WORST]:
+            column = int(over[row].argmax())
+            if over[row, column] <= 1 - self.free[pool] + 1e-6:
+                break
+            begin, stop, whole = float(begins[row, 0, 0]), float(stops[0, column, 0]), float(room[row, column])
+            factors = {index: one.chips * _within(one, begin, stop) / whole for index, one in every}
+            rows.append(Row({index: factor for index, factor in factors.items() if factor > 0}, 1.0, pool))
+        return rows
 
     def _timed(self, state: Assignment, clock: Callable[[], float], until: float) -> bool:
         """Look for the starts of every pool; whether all were found. What cannot be is forbidden, or time is left free for it."""
@@ -231,15 +238,16 @@ class Assigning:
             if proven and len(mine) <= MOST_PROVEN:
                 self.rows.append(self._forbidden(mine))
             else:
-                self.free[pool] = min(0.5, max(FIRST_SLACK, 2 * self.free[pool]))
+                self.free[pool] = min(0.5, max(FIRST_SLACK, MORE_SLACK * self.free[pool]))
         return state.fits
 
     def _starts(self, mine: frozenset[int]) -> tuple[dict[int, float] | None, bool]:
         """Return starts of a set on one pool, or None and whether that is proven."""
         if mine not in self.known:
-            listing = listed(self.table, self.prices, mine, only=True)
-            if len(listing) == len(mine):
-                self.known[mine] = listing, True
+            listings = (listed(self.table, self.prices, mine, only=True, rule=rule) for rule in RULES)
+            whole = next((listing for listing in listings if len(listing) == len(mine)), None)
+            if whole is not None:
+                self.known[mine] = whole, True
             else:
                 found = scheduled(self.table, sorted(mine), CHECK_S, soonest=False)
                 self.known[mine] = (None if found.starts is None else dict(found.starts)), found.impossible

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from advisor.split.portfolio_choices import Choice, Table
 
+RULES = ("late", "wide", "large")
+
 
 class Board:
     """Chips in use on every pool over time, and what is left of quotas and budget."""
@@ -50,7 +52,13 @@ class Board:
 
 
 def listed(
-    table: Table, prices: Sequence[float], first: Iterable[int] = (), *, soonest: bool = False, only: bool = False
+    table: Table,
+    prices: Sequence[float],
+    first: Iterable[int] = (),
+    *,
+    soonest: bool = False,
+    only: bool = False,
+    rule: str = "late",
 ) -> dict[int, float]:
     """Return starts by choice of a plan by list.
 
@@ -59,6 +67,7 @@ def listed(
         prices: of each choice.
         first: choices that are wanted; where one no longer fits, its workload takes the next best.
         only: whether nothing but `first` is placed.
+        rule: one of `RULES`: which of `first` goes first: the most pressing, the widest, or the largest.
         soonest: whether a workload goes where it ends first, rather than where it costs least.
     """
     board, plan = Board(table), dict[int, float]()
@@ -72,7 +81,14 @@ def listed(
         return -float(first_of_all), last, float(work)
 
     later: list[int] = []
-    for work in sorted(todo, key=pressing):
+
+    def size(work: int) -> tuple[float, ...]:
+        if work not in wanted or rule == "late":
+            return pressing(work)
+        choice = table.choices[wanted[work]]
+        return (-float(choice.chips), *pressing(work)) if rule == "wide" else (-choice.chips * choice.seconds, *pressing(work))
+
+    for work in sorted(todo, key=size):
         index = wanted.get(work)
         start = board.earliest(table.choices[index]) if index is not None else None
         if index is None or start is None:

@@ -21,7 +21,7 @@ from advisor.split.stages_tell import told
 from advisor.split.stages_words import OnePool, StageOption, StagesPlan, StagesProblem
 from core import format as write
 
-LIMIT_S = 4.0
+LIMIT_S = 3.5
 """Seconds that a search may take unless said."""
 SECOND_SHARE = 0.2
 """Part of the limit for what is best among equals."""

@@ -204,7 +204,7 @@ class _Search:
                 continue
             for pool, mine in held.items():
                 if rows[pool]:
-                    paid = self.sat.new_int_var(0, 10**15, "")
+                    paid = self.sat.new_int_var(0, 10**12, "")
                     scale = 10**6
                     self.sat.add(paid * scale >= mine * _up(rows[pool] / tick * scale, 1.0))
                     total += paid

@@ -21,10 +21,6 @@ def told(model: Model, draft: Draft, bound: float, gap: float) -> StagesPlan:
     prices = [model.usd_per_s[pool] for pool in used]
     watts = [model.watts[pool] for pool in used]
     moves, moving = _moves(model, draft)
-    working = [
-        Bar(one.pool, one.start_s, one.start_s + one.busy_s, "compute", one.stage) for one in placed
-    ] + [Bar(one.pool, one.start_s + one.busy_s, one.stop_s, "wait", f"{one.stage} keeps pace")
-         for one in placed if one.busy_s < one.stop_s - one.start_s and not _shared(model, draft, one)]  # fmt: skip
     return StagesPlan(
         objective=problem.objective,
         placed=placed,
@@ -36,7 +32,7 @@ def told(model: Model, draft: Draft, bound: float, gap: float) -> StagesPlan:
         uses=_uses(model, draft, placed),
         terms=_terms(model, draft),
         moves=moves,
-        timeline=tuple(sorted((*working, *moving), key=lambda bar: (bar.start_s, bar.stop_s, bar.lane))),
+        timeline=tuple(sorted((*_working(model, draft), *moving), key=lambda bar: (bar.start_s, bar.stop_s, bar.lane))),
         warnings=_warnings(model, draft),
     )
 
@@ -48,12 +44,22 @@ def _placed(model: Model, draft: Draft, stage: int) -> PlacedStage:
     return PlacedStage(names.stages[stage].name, names.pools[pool].name, start, start + last, busy)
 
 
-def _shared(model: Model, draft: Draft, one: PlacedStage) -> bool:
-    """Whether a stage shares its pool with another that it streams with, so that its waiting is not the pool's."""
-    names = [stage.name for stage in model.problem.stages]
-    mine = names.index(one.stage)
-    together = model.tasks[model.task_of[mine]]
-    return sum(draft.pools[stage] == draft.pools[mine] for stage in together) > 1
+def _working(model: Model, draft: Draft) -> list[Bar]:
+    """Return the bars of all stages; those that stream on one pool share it and are drawn one after the other."""
+    bars: list[Bar] = []
+    for task, members in enumerate(model.tasks):
+        stop = draft.starts[task] + draft.lasts[task]
+        done = {draft.pools[stage]: draft.starts[task] for stage in members}
+        for stage in members:
+            pool, start = draft.pools[stage], done[draft.pools[stage]]
+            done[pool] = start + model.seconds(stage, pool)
+            name = model.problem.stages[stage].name
+            bars.append(Bar(model.problem.pools[pool].name, start, done[pool], "compute", name))
+        waits = [(pool, at) for pool, at in done.items() if stop - at > 1e-9 * max(1.0, stop)]
+        bars += [
+            Bar(model.problem.pools[pool].name, at, stop, "wait", "keeps pace with what it streams with") for pool, at in waits
+        ]
+    return bars
 
 
 def _moves(model: Model, draft: Draft) -> tuple[tuple[Move, ...], list[Bar]]:

@@ -73,10 +73,11 @@ def ways(problem: StagesProblem, edge: Edge, source: StageOption, target: StageO
     if source.pool == target.pool:
         return [Way(seconds, usd)]
     found = [
-        Way(seconds + wire.link.latency_s + edge.size_bytes / wire.link.bytes_per_s, usd + wire.usd_per_gb * edge.size_bytes / 1e9)
+        Way(seconds + wire.link.latency_s + edge.size_bytes / wire.link.bytes_per_s,
+            usd + wire.usd_per_gb * edge.size_bytes / 1e9)
         for wire in problem.wires
         if {*wire.pools} == {source.pool, target.pool}
-    ]
+    ]  # fmt: skip
     if problem.store is not None:
         moved = edge.size_bytes / problem.store.up_bytes_per_s + edge.size_bytes / problem.store.down_bytes_per_s
         found.append(
