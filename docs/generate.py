@@ -3,7 +3,7 @@
 Run it after a row or a rule was added: `.venv/bin/python -m docs.generate`. A test fails while a page is out of date.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from catalog import accelerators, cheapest, preset, preset_names, runtime_specs, support_of_family
@@ -14,16 +14,12 @@ from core.workload import Where
 from docs.catalog_tables import machines_table, names_table, slices_tables
 from docs.code_scan import code_scan_page
 from docs.rule_list import rules_page
+from docs.split_examples import split_examples_page
 from intake import layer_kinds
 
 FOLDER = Path(__file__).resolve().parent
 NOTE = "<!-- Written by docs/generate.py: change the source, then run `.venv/bin/python -m docs.generate`. -->"
 SHOWN_DTYPES = ("fp32", "bf16", "fp16", "fp8", "int8")
-
-
-def pages() -> dict[str, str]:
-    """Return the text of each generated page by its file name."""
-    return {"catalog.md": catalog_page(), "code-scan.md": code_scan_page(), "rules.md": rules_page()}
 
 
 def catalog_page() -> str:
@@ -88,6 +84,11 @@ def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
     return [written[0], "|" + "---|" * len(lines[0]), *written[1:]]
 
 
+PAGES: dict[str, Callable[[], str]] = {
+    "catalog.md": catalog_page, "code-scan.md": code_scan_page, "rules.md": rules_page, "split-examples.md": split_examples_page,
+}  # fmt: skip
+"""What writes each generated page, by its file name."""
+
 if __name__ == "__main__":
-    for name, text in pages().items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
+    for name, written in PAGES.items():
+        (FOLDER / name).write_text(written(), encoding="utf-8")

@@ -19,6 +19,7 @@ from core.settings import Settings
 from core.split import Split, SplitOptions, Verified
 from core.workload import Workload
 from probes.environment import only_device
+from probes.lease import Place
 from probes.split.calibration import calibrate
 from probes.split.handle import SideLost
 from probes.split.run import run
@@ -62,7 +63,10 @@ def verified(
         "data", tuple((block.kind, block.sizes, block.repeats) for block in workload.blocks), workload.batch,
         rows=_halves(workload.batch), optimizer=workload.optimizer, dtype=workload.dtype,
     )
-    with SplitSession(sides, settings, None, should_stop, lambda place: reporter.at(f"waiting for the device: {place.words}")) as held:
+    def waits(place: Place) -> None:
+        reporter.at(f"waiting for the device: {place.words}")
+
+    with SplitSession(sides, settings, None, should_stop, waits) as held:
         try:
             reporter.at("starting both sides")
             held.open(link)

@@ -16,6 +16,8 @@ from core.split import Share, pool_words
 from core.workload import Workload
 
 TOGETHER = 2
+OTHER_TRAINING = 0.1
+"""It is not the training that was asked for: it has to be so much faster than one that is."""
 MEETINGS = 10
 """A job is to meet so many times at least: fewer are no training together."""
 
@@ -68,7 +70,7 @@ def _planned(given: Given, used: tuple[Side, ...], problem: LocalProblem, found:
     cost = f"meetings cost {1 - found.utilisation:.0%} of the time even every {found.inner_steps} steps"
     return Planned(
         "local", seconds, cost_of_split(workload, working, seconds), energy_of_split(workload, working, seconds), found.terms,
-        shares, found.moves, found.timeline, curves=lambda: _curves(problem, found), said=said,
+        shares, found.moves, found.timeline, curves=lambda: _curves(problem, found), said=said, caution=OTHER_TRAINING,
         missing=(*(() if found.within else (cost,)), found.note),
     )
 

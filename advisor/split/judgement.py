@@ -37,6 +37,7 @@ class Planned:
         curves: works out the curves and where the link or the batch turns the choice; called for the plan that is shown.
         said: one phrase on the plan.
         singles: each pool alone, where the planner itself tells that; empty leaves it to the estimates.
+        caution: fraction by which it has to be better than another plan to be shown before it: it changes what is trained.
         feasible: whether it meets what is asked for (deadline, budget, latency).
     """
 
@@ -52,6 +53,7 @@ class Planned:
     curves: Callable[[], Curves] = no_curves
     verdicts: tuple[Verdict, ...] = ()
     said: str = ""
+    caution: float = 0.0
     feasible: bool = True
     missing: tuple[str, ...] = ()
     singles: tuple[Single, ...] = ()
@@ -101,8 +103,7 @@ def judge(
         stage: what the seconds are of, for the sentence.
     """
     allowed = [plan for plan in plans if plan.excluded is None and plan.feasible and plan.seconds is not None]
-    rank = {id(plan): (value if (value := value_of(plan, objective)) is not None else float("inf")) for plan in plans}
-    shown = min(allowed or plans, key=lambda plan: (plan.seconds is None, rank[id(plan)], plans.index(plan)))
+    shown = min(allowed or plans, key=lambda plan: (plan.seconds is None, _rank(plan, objective), plans.index(plan)))
     alone = best_single(singles, objective)
     saving = saving_of(value_of(shown, objective), None if alone is None else value_of(alone, objective))
     worth = bool(allowed) and (saving >= least_saving - ROUNDING if saving is not None else alone is None)
@@ -118,6 +119,11 @@ def judge(
     )
 
 
+def _rank(plan: Planned, objective: str) -> float:
+    value = value_of(plan, objective)
+    return float("inf") if value is None else value * (1.0 + plan.caution)
+
+
 def _other(plan: Planned) -> tuple[str, float | None, str]:
     out = plan.excluded
     said = f"{out.rule}: {out.reason}" if out is not None else plan.said or "; ".join(plan.missing)
@@ -128,7 +134,7 @@ def _sentence(
     plan: Planned, alone: Single | None, saving: float | None, verdict: str, objective: str, stage: str
 ) -> str:
     if verdict == "hybrid" and plan.seconds is not None:
-        gain = "" if saving is None else f", {saving:.0%} less {objective} than {_words(alone)} alone"
+        gain = "" if saving is None else f", {fmt.percent(saving)} less {objective} than {_words(alone)} alone"
         gain = gain or ", and no pool alone will do"
         return f"Share it: {plan.said}: {fmt.seconds(plan.seconds.mid)} {stage}{gain}."
     if alone is None:
@@ -136,8 +142,8 @@ def _sentence(
     if saving is None or plan.excluded is not None or plan.seconds is None or not plan.feasible:
         return f"Keep to {_words(alone)} alone: {_barred(plan)}."
     if saving < 0:
-        return f"Keep to {_words(alone)} alone: hybrid loses by {-saving:.0%} in {objective}."
-    return f"Keep to {_words(alone)} alone: hybrid saves {saving:.0%} in {objective}, too little for two stacks."
+        return f"Keep to {_words(alone)} alone: hybrid loses by {fmt.percent(-saving)} in {objective}."
+    return f"Keep to {_words(alone)} alone: hybrid saves {fmt.percent(saving)} in {objective}, too little for two stacks."
 
 
 def _barred(plan: Planned) -> str:
@@ -155,7 +161,7 @@ def _why(plan: Planned, alone: Single | None, saving: float | None, least_saving
     longest = sorted(plan.terms, key=lambda term: -term[1])[:3]
     spent = ", ".join(f"{name} {fmt.seconds(seconds)}" for name, seconds in longest if seconds > 0)
     single = "" if alone is None or alone.seconds is None else f"; {_words(alone)} alone takes {fmt.seconds(alone.seconds.mid)}"
-    asked = f" Two stacks are worth it from {least_saving:.0%} of {objective} saved" if saving is not None else ""
+    asked = f" Two stacks are worth it from {fmt.percent(least_saving)} of {objective} saved" if saving is not None else ""
     return f"The split takes {fmt.seconds(plan.seconds.mid)} ({spent}){single}.{asked}{'.' if asked else ''}"
 
 

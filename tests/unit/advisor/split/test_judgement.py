@@ -50,13 +50,19 @@ def test_the_objective_says_what_is_compared() -> None:
     told = judge([plan(6.0, usd=4.4)], SINGLES, "cost", 0.2, LINK)
     assert (told.verdict, told.best_single) == ("single", SINGLES[1])
     assert told.saving == pytest.approx(-0.1)
-    assert "hybrid loses by 10%" in told.sentence.replace("\u00a0", "").replace(" %", "%")
+    assert "hybrid loses by 10 %" in told.sentence
 
 
 def test_the_best_way_of_dividing_is_shown_and_the_others_are_named() -> None:
     told = judge([plan(9.0, "data"), plan(6.0, "local"), plan(7.0, "pipeline")], SINGLES, "time", 0.2, LINK)
     assert told.mode == "local"
     assert [(mode, seconds) for mode, seconds, _ in told.others] == [("data", 9.0), ("pipeline", 7.0)]
+
+
+def test_what_changes_the_training_is_shown_first_only_when_it_is_clearly_better() -> None:
+    near, far = (replace(plan(seconds, "local"), caution=0.1) for seconds in (6.5, 6.0))
+    assert judge([plan(7.0), near], SINGLES, "time", 0.2, LINK).mode == "data"
+    assert judge([plan(7.0), far], SINGLES, "time", 0.2, LINK).mode == "local"
 
 
 def test_a_plan_that_a_rule_forbids_is_never_advised_but_told() -> None:
