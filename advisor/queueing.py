@@ -96,10 +96,10 @@ class _Mixture:
         return smooth + sharp
 
     def percentiles(self) -> Percentiles:
-        """Return mean and percentiles, the latter to a part in 1,000 or better."""
+        """Return mean and percentiles, the latter to about a part in 1,000."""
         mean = float(np.sum(self.weight * (self.least + self.mean)))
         low, top = float(np.min(self.least)), float(np.max(self.least + self.mean + 60.0 * np.sqrt(self.variance)))
-        grid: Floats = np.append(low, low + (top - low) * np.geomspace(1e-4, 1.0, 48))
+        grid: Floats = np.append(low, low + (top - low) * np.geomspace(1e-4, 1.0, 40))
         shares = self.below(grid)
         return Percentiles(mean, *(self._quantile(share, grid, shares) for share in QUANTILES))
 
@@ -109,7 +109,7 @@ class _Mixture:
             place = min(int(np.searchsorted(shares, share)), len(grid) - 1)
             if place == 0:
                 return float(grid[0])
-            grid = np.linspace(float(grid[place - 1]), float(grid[place]), 24)
+            grid = np.linspace(float(grid[place - 1]), float(grid[place]), 16)
             shares = self.below(grid)
         return float(grid[min(int(np.searchsorted(shares, share)), len(grid) - 1)])
 
@@ -294,7 +294,7 @@ def _lengths(output_tokens: float, variation: float) -> tuple[list[float], list[
     from scipy.special import gammainc, gammaincinv
 
     shape, scale = 1 / variation, output_tokens * variation
-    edges = np.array([*np.linspace(0, 0.9, 19), *(1 - np.geomspace(0.09, 1e-5, 24)), 1.0])
+    edges = np.array([*np.linspace(0, 0.88, 12), *(1 - np.geomspace(0.09, 1e-4, 14)), 1.0])
     cuts = np.append(np.asarray(gammaincinv(shape, edges[:-1])), np.inf)
     whole = np.diff(edges)
     below: Any = gammainc

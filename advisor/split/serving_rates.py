@@ -8,6 +8,7 @@ the same layout; what crosses is added to the time to the first token.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from advisor.queueing import Latencies, Percentiles, latencies, most_arrivals
 from advisor.split.serving_words import Leg, Replica, Route, ServingProblem
@@ -149,26 +150,24 @@ def _parted(demand: Demand, first: Server, second: Server, links: tuple[tuple[st
             return None
         crossing_s = link.latency_s + prompt.kept_bytes / link.bytes_per_s
     whole = demand.total_s
-    budgets = [value - crossing_s for value in (demand.first_token_s, None if whole is None else whole * _PROMPT_PART) if value]
+    parts = (demand.first_token_s, None if whole is None else whole * _PROMPT_PART)
+    budgets = tuple(value - crossing_s for value in parts if value is not None)
     reading = _reading(prompt.prefill_s, demand.share, budgets)
     if reading is None:
         return None
     rate, read_s, mean_s = reading
     left = None if whole is None else whole - crossing_s - read_s
-
-    def keeps(said: Latencies) -> bool:
-        return _within(said.per_token, demand.per_token_s, demand.share) and _within(said.total, left, demand.share)
-
-    most = most_arrivals(0.0, answer.step_points, demand.output_tokens, answer.most, keeps, demand.variation)
-    if most <= 0:
+    answering = _answering(answer.step_points, answer.most, demand.output_tokens, demand.variation, demand.per_token_s, left,
+                           demand.share)
+    if answering is None:
         return None
-    said = latencies(most, 0.0, answer.step_points, demand.output_tokens, answer.most, demand.variation)
-    assert isinstance(said, Latencies)
-    legs = (Leg(first.replica.name, "prefill", rate, mean_s), Leg(second.replica.name, "decode", most, said.total.mean_s))
+    most, answer_s = answering
+    legs = (Leg(first.replica.name, "prefill", rate, mean_s), Leg(second.replica.name, "decode", most, answer_s))
     return Route(demand.name, legs, prompt.kept_bytes, crossing_s)
 
 
-def _reading(prefill_s: float, share: str, budgets: list[float]) -> tuple[float, float, float] | None:
+@lru_cache(maxsize=1024)
+def _reading(prefill_s: float, share: str, budgets: tuple[float, ...]) -> tuple[float, float, float] | None:
     """Return the most prompts a second of a replica that only reads, its percentile and its mean there; None when it is too slow.
 
     One that reads prompt after prompt is a queue with one place whose every service takes the same.
@@ -186,6 +185,24 @@ def _reading(prefill_s: float, share: str, budgets: list[float]) -> tuple[float,
     said = latencies(rate, 0.0, points, 1.0, 1)
     assert isinstance(said, Latencies)
     return rate, _of(said.total, share), said.total.mean_s
+
+
+@lru_cache(maxsize=1024)
+def _answering(
+    points: tuple[tuple[int, float], ...], places: int, tokens: float, variation: float, per_token_s: float | None,
+    total_s: float | None, share: str,
+) -> tuple[float, float] | None:
+    """Return the most answers a second of a replica that reads nothing, and their mean seconds; None when it is too slow."""
+
+    def keeps(said: Latencies) -> bool:
+        return _within(said.per_token, per_token_s, share) and _within(said.total, total_s, share)
+
+    rate = most_arrivals(0.0, points, tokens, places, keeps, variation)
+    if rate <= 0:
+        return None
+    said = latencies(rate, 0.0, points, tokens, places, variation)
+    assert isinstance(said, Latencies)
+    return rate, said.total.mean_s
 
 
 def _keeps(demand: Demand, said: Latencies) -> bool:
