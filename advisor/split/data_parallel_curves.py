@@ -19,7 +19,7 @@ SLOWEST, QUICKEST = 1e3, 1e15
 """Bytes a second between which a break-even is looked for."""
 SAME = 1e-9
 """Relative difference that rounding may make."""
-MOST_GROWTH, MOST_SAMPLES = 4096, 1 << 20
+MOST_GROWTH, MOST_SAMPLES = 4096, 1 << 18
 """Times the given batch, and samples, up to which one is looked for: pools are tabled by sample."""
 
 

@@ -195,8 +195,8 @@ def random_problem(seed: int, layers: int, count: int, rate: float = 1.0) -> Pip
     return PipelineProblem(pools, crossings, every_way(count, Link(0.01, 1.0)))
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_the_order_of_pools_and_a_pool_less(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(8))
+def test_the_order_of_pools_does_not_matter_and_one_less_is_not_faster(seed: int) -> None:
     problem = random_problem(seed, 8, 3)
     plan = plan_pipeline(problem)
     turned = plan_pipeline(replace(problem, pools=problem.pools[::-1], links=tuple(row[::-1] for row in problem.links[::-1])))
