@@ -11,6 +11,7 @@ from probes.split.handle import SideLost
 from probes.split.messages import Done, Prove, Proven, Steps
 from probes.split.session import SplitLimits, SplitSession
 from probes.split.words import LinkSpec, Ran, SideSpec, SideStep, SplitFailure, SplitTask
+from probes.split.work import check_task
 
 WARM_STEPS = 3
 FEWEST_STEPS, MOST_STEPS = 5, 1000
@@ -40,7 +41,11 @@ def verify(
 
     Returns:
         What was measured and compared, or why it ended early with what was measured until then.
+
+    Raises:
+        BadInput: a model that cannot be run or cut, before anything is started.
     """
+    check_task(task)
     with SplitSession(sides, settings, limits, should_stop, on_wait) as session:
         try:
             session.open(link or LinkSpec())

@@ -36,6 +36,7 @@ from probes.split.messages import (
 )
 from probes.split.streams import SharedMemory
 from probes.split.words import LinkSpec, SideSpec, SideStep, SplitFailure, SplitTask
+from probes.split.work import check_task
 
 R = TypeVar("R", bound=Reply)
 
@@ -159,7 +160,11 @@ class SplitSession:
         Args:
             task: to be run.
             fresh: open the models anew; else those of an earlier task of the same model are gone on with.
+
+        Raises:
+            BadInput: a model that cannot be run or cut.
         """
+        check_task(task)
         for side in self.steps:
             side.clear()
         self._tasks += 1

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import IO, Any
 
-from core.errors import WorkerError, one_line
+from core.errors import TandemError, WorkerError, one_line
 from probes.backends import backend_module
 from probes.platforms import assert_platform
 from probes.process import die_with_parent, first_to_be_killed
@@ -209,7 +209,8 @@ def main(parent: int, read_fd: int, write_fd: int) -> None:
             try:
                 reply = side.answer(read_request(line))
             except Exception as error:  # noqa: BLE001 - outermost frame of a worker process: whatever a framework throws becomes data
-                reply = Faulted(side.stage, one_line(f"{type(error).__name__}: {error}"))
+                ours = isinstance(error, TandemError)
+                reply = Faulted(side.stage, one_line(str(error) if ours else f"{type(error).__name__}: {error}"))
             tell(reply)
 
 

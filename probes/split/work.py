@@ -11,7 +11,7 @@ from typing import Any
 from core.errors import WorkerError
 from core.split import Check
 from probes.model import Part, Piece, batch_of, cut, model_of, slots_of, tables_first, untied
-from probes.model_flat import Model
+from probes.model_flat import Model, check_settings
 from probes.split.channel import TensorChannel
 from probes.split.checks import ADAPTIVE, apart
 from probes.split.laps import Laps
@@ -134,6 +134,19 @@ def pieces_of(task: SplitTask) -> tuple[Piece, ...]:
     if task.mode == "operators" and any(piece.source == "beside" for piece in pieces):
         pieces = tables_first(pieces)
     return untied(pieces) if task.mode in ("pipeline", "operators") else pieces
+
+
+def check_task(task: SplitTask) -> None:
+    """Refuse a task whose model cannot be run or cannot be cut so.
+
+    Raises:
+        BadInput: see `probes.model.model_of` and `probes.model.cut`.
+    """
+    if task.mode in ("pipeline", "operators"):
+        parts_of(task)
+    else:
+        pieces_of(task)
+    check_settings(task.optimizer, task.dtype)
 
 
 def parts_of(task: SplitTask) -> tuple[Part, Part]:

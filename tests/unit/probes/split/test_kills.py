@@ -124,7 +124,7 @@ def test_an_interpreter_that_is_not_there_is_told_in_one_line(sides, settings, t
 def test_a_runtime_that_cannot_be_a_side_is_told_in_one_line(sides, settings, tasks) -> None:
     told = verify(tasks["data"], (replace(sides[0], runtime="mxnet", models=""), sides[1]), settings, 1.0)
     assert isinstance(told, SplitFailure)
-    assert told.error == "WorkerError: got mxnet as a side of a split; expected jax, torch or TensorFlow; choose one of these"
+    assert told.error == "got mxnet as a side of a split; expected jax, torch or TensorFlow; choose one of these"
 
 
 COORDINATOR = """

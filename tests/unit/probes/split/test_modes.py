@@ -6,7 +6,6 @@ import pytest
 from core.errors import BadInput
 from probes.model import model_of
 from probes.split.calibration import calibrate
-from probes.split.handle import SideLost
 from probes.split.modes.actors import Sampler, drawn, log_softmax, picked, pushes_due
 from probes.split.modes.local_steps import Outer
 from probes.split.run import run, verify
@@ -120,11 +119,19 @@ def test_calibration_sees_the_rate_of_a_shaped_link(session, tasks) -> None:
     assert one_way[4000] == pytest.approx(0.002 + 0.004, rel=0.4)
 
 
-def test_a_cut_that_cannot_be_is_told_in_one_line(sides, settings, tasks) -> None:
-    with SplitSession(sides, settings) as session:
-        session.open(LinkSpec())
-        with pytest.raises(SideLost, match="cut behind 9 of 3 layers"):
-            run(session, replace(tasks["pipeline"], cut=9), 0.0)
+@pytest.mark.parametrize(
+    ("mode", "change", "words"),
+    [
+        ("pipeline", {"cut": 9}, "cut behind 9 of 3 layers"),
+        ("data", {"layers": (("abacus", (), 1),)}, "block of kind abacus"),
+        ("data", {"optimizer": "magic"}, "optimizer magic"),
+        ("rl", {"dtype": "fp4"}, "fp4"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_a_side_is_started(sides, settings, tasks, mode, change, words) -> None:
+    nowhere = tuple(replace(side, interpreter="/nowhere/python") for side in sides)
+    with pytest.raises(BadInput, match=words):
+        verify(replace(tasks[mode], **change), nowhere, settings, 0.0)
 
 
 def test_two_sides_of_one_name_are_refused(sides, settings) -> None:
