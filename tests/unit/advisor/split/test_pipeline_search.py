@@ -17,8 +17,8 @@ BATCHES = 10
 
 def an_instance(seed: int) -> PipelineProblem:
     draw = random.Random(seed)
-    pools, layers = draw.randint(1, 3), draw.randint(3, 7)
-    counts = tuple(sorted(draw.sample([1, 2, 3, 4, 6], 2)))
+    pools, layers = draw.choice([1, 2, 2, 3]), draw.randint(3, 6)
+    counts = tuple(sorted(draw.sample([1, 2, 3, 4], 2)))
     schedules = tuple(draw.sample(["1f1b", "1f1b-eager", "gpipe"], draw.randint(1, 2)))
     alike = draw.random() < 0.2
 
