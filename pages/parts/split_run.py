@@ -121,10 +121,22 @@ def live(run_id: str, shown_state: str, asked_at: str) -> None:
 def measured(planned: Split, found: Verified) -> None:
     """Draw what was measured beside what was planned."""
     st.header("Run here: measured beside planned", anchor=False)
-    st.markdown(plain(text.verified_sentence(found), 600))
+    st.markdown(plain(text.verified_sentence(replace(found, ended="")), 600))
     if found.ended:
         st.warning(plain(f"It ended early: {found.ended}", 500), icon=":material/warning:")
-    _figures(found)
+    if found.step_s:
+        _figures(found)
+        _paces(found)
+    end = max((bar.stop_s for bar in (*planned.timeline, *found.timeline)), default=0.0)
+    if planned.timeline:
+        parts.timeline(planned.timeline, "One step, planned", "beside", end)
+    if found.timeline:
+        parts.timeline(found.timeline, "One step, measured", "measured", end)
+    _checks(found)
+    st.header("The plan", anchor=False)
+
+
+def _paces(found: Verified) -> None:
     spec = _spec(found, "dark" if st.context.theme.type == "dark" else "light")
     if spec is not None:
         st.vega_lite_chart(spec=spec, theme=None, width="stretch", key="split:verified")  # pyright: ignore[reportUnknownMemberType]
@@ -136,13 +148,6 @@ def measured(planned: Split, found: Verified) -> None:
             "Off by": [row.off or write.MISSING for row in rows],
         }
     )
-    end = max((bar.stop_s for bar in (*planned.timeline, *found.timeline)), default=0.0)
-    if planned.timeline:
-        parts.timeline(planned.timeline, "One step, planned", "beside", end)
-    if found.timeline:
-        parts.timeline(found.timeline, "One step, measured", "measured", end)
-    _checks(found)
-    st.header("The plan", anchor=False)
 
 
 def _figures(found: Verified) -> None:

@@ -9,7 +9,6 @@ from streamlit.testing.v1 import AppTest
 
 from core.run import RunOptions
 from core.split import Split, SplitOptions, SplitRun
-from pages.parts import link
 from pages.parts.text import plain
 from services import runs, split
 from services.context import Context
@@ -153,13 +152,11 @@ def test_a_change_of_a_widget_is_written_into_the_link(open_page: Opener, planne
 @pytest.mark.parametrize(
     ("query", "named"),
     [
-        ({"workload": "gpt3-enormous"}, "gpt3"),
         ({"pool": ["h100-sxm=8", "nonsense=3"]}, "nonsense"),
         ({"pool": ["h100-sxm=8", "tpu-v6e=-1"]}, "tpu"),
         ({"pool": ["h100-sxm=8"]}, "1 pools"),
         ({"pool": ["h100-sxm=8", "tpu-v6e=16@fortran"]}, "fortran"),
         ({"pool": ["h100-sxm=8", "<b>$x$"]}, "x"),
-        ({"doc": link.pack("task: [") or ""}, "YAML"),
     ],
 )
 def test_a_mistake_is_one_line(open_page: Opener, query: dict[str, Any], named: str) -> None:
