@@ -44,7 +44,7 @@ _TASK_NOTES = {
     "train": "dropout is 0",
     "finetune": "all weights are trained; dropout is 0",
     "rl": "one training step of the policy is counted, rollouts are not; dropout is 0",
-    "serve": "one batch after the other, without a queue",
+    "serve": "one batch at a time; with targets.requests_per_s a queue before it",
     "preprocess": "one forward pass for each batch",
 }
 _CAUSAL_NOTE = "attention is counted in full, as FLOP counters do, also where a causal mask hides up to half of it"

@@ -114,9 +114,16 @@ def judge(
     return Split(
         shown.mode, objective, verdict, saving, least_saving, link, shown.seconds, shown.cost_usd, shown.energy_j, shown.terms,
         shown.shares, shown.moves, shown.timeline, curves, (*turns, *shown.break_even), singles, alone,
-        tuple(_other(plan) for plan in plans if plan is not shown), shown.verdicts, missing,
+        tuple(_other(plan) for plan in plans if plan is not shown), _verdicts(shown, plans), missing,
         _sentence(shown, alone, saving, verdict, objective, stage), _why(shown, alone, saving, least_saving, objective),
     )
+
+
+def _verdicts(shown: Planned, plans: Sequence[Planned]) -> tuple[Verdict, ...]:
+    """Return what the rules say of the plan that is shown, and what else they warn of in other ways of dividing."""
+    rules = {verdict.rule for verdict in shown.verdicts}
+    others = {verdict.rule: verdict for plan in plans for verdict in plan.verdicts if verdict.effect == "warn"}
+    return (*shown.verdicts, *(verdict for rule, verdict in sorted(others.items()) if rule not in rules))
 
 
 def _rank(plan: Planned, objective: str) -> float:

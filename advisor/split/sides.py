@@ -144,7 +144,8 @@ def _chosen(answer: Recommendation, asked: Asked, question: Question) -> Estimat
     if crowded and not asked.pool.attached:
         return _most_frugal(question, asked.pool, crowded)
     reasons = tuple(one.reason for one in sorted(out, key=lambda one: one.runtime))
-    return _first(reasons, f"nothing is known of {pool_words(asked.pool)}")
+    told = tuple(reason.removeprefix(f"{pool_words(asked.pool)}: ") for reason in reasons)
+    return _first(told, f"nothing is known of {pool_words(asked.pool)}")
 
 
 def _first(reasons: tuple[str, ...], otherwise: str) -> str:
