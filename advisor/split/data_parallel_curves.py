@@ -75,7 +75,9 @@ def break_even_bandwidth(problem: DataProblem, least_saving: float = 0.0) -> Bre
     )
 
 
-def turning_bandwidth(step_s: Callable[[float], float], single_s: float, now: float | None, least_saving: float) -> BreakEven:
+def turning_bandwidth(
+    step_s: Callable[[float], float], single_s: float, now: float | None, least_saving: float, close: float = 1e-6
+) -> BreakEven:
     """Return where a step that never rises with the link's rate meets what is asked of it.
 
     Args:
@@ -83,6 +85,7 @@ def turning_bandwidth(step_s: Callable[[float], float], single_s: float, now: fl
         single_s: of the best single pool; infinite where none can do it.
         now: as given.
         least_saving: part of `single_s`.
+        close: fraction to which it is found; each halving plans anew.
     """
     wanted = single_s * (1 - least_saving)
     goal = _goal(least_saving)
@@ -91,7 +94,7 @@ def turning_bandwidth(step_s: Callable[[float], float], single_s: float, now: fl
     if step_s(SLOWEST) <= wanted:
         return BreakEven("bandwidth", "bytes/s", now, None, f"any link is fast enough {goal}")
     low, high = log(SLOWEST), log(QUICKEST)
-    while high - low > 1e-6:
+    while high - low > close:
         middle = (low + high) / 2
         low, high = (low, middle) if step_s(exp(middle)) <= wanted else (middle, high)
     at = exp(high)

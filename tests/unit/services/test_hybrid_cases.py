@@ -59,7 +59,7 @@ def test_slow_environments_hold_up_actor_and_learner_whatever_the_chips() -> Non
     assert "stage_split" in flags(fast)
 
 
-def test_actors_and_learner_of_unlike_chips_are_told_to_correct_their_probabilities() -> None:  # HYB-06, InstaDeep on Google Cloud
+def test_actors_and_learner_of_unlike_chips_are_told_to_correct_their_probabilities() -> None:  # HYB-06, InstaDeep
     document = {
         "schema": 1, "task": "rl", "model": {"preset": "gpt2-small"}, "batch": 256, "length": 512, "dtype": "bf16",
         "rollouts": {"prompt": 64, "output": 256},
