@@ -14,7 +14,7 @@ from time import monotonic
 
 from advisor.split.stages_assignment import assign, drafted, least_seconds
 from advisor.split.stages_barred import barred_by_words
-from advisor.split.stages_list import Draft, Listing
+from advisor.split.stages_list import Draft, Listing, least_of_all
 from advisor.split.stages_model import Model, build_model
 from advisor.split.stages_solver import LARGE, Found, Limits, search
 from advisor.split.stages_tell import told
@@ -35,6 +35,11 @@ class Time:
 
     clock: Callable[[], float]
     until: float
+
+    @property
+    def is_up(self) -> bool:
+        """Whether nothing is left."""
+        return self.clock() >= self.until
 
     @property
     def left_s(self) -> float:
@@ -126,13 +131,15 @@ def _best(model: Model, objective: str, limits: Limits, time: Time) -> Found:
     listing = Listing(model, objective, limits.deadline_s, limits.budget_usd)
     drafts = [draft for cheapest in (False, True) if (draft := listing.first(cheapest)) is not None]
     large = sum(map(len, model.options)) > LARGE
-    floor = least_seconds(model, time.left_s / 2) if large and objective == "time" else 0.0
+    floor = least_of_all(model, objective)
+    if large and objective == "time":
+        floor = max(floor, least_seconds(model, time.left_s / 2))
     if objective != "time":
         assigned = assign(model, objective, time.left_s, limits.budget_usd)
         if assigned.impossible:
             return Found(None, inf, impossible=True)
         draft = drafted(model, assigned, listing.order)
-        floor, drafts = assigned.bound, [*drafts, draft] if draft else drafts
+        floor, drafts = max(floor, assigned.bound), [*drafts, draft] if draft else drafts
         if draft is not None and listing.worth(draft)[0] == 0:
             return Found(draft, floor)
     best = min(drafts, key=listing.worth, default=None)
@@ -140,6 +147,8 @@ def _best(model: Model, objective: str, limits: Limits, time: Time) -> Found:
         trying = time.part(0.25)
         best = listing.better(best, go_on=lambda: trying.clock() < trying.until)
     fits = best is not None and listing.worth(best)[0] == 0
+    if fits and time.is_up:
+        return Found(best, floor)
     found = search(model, objective, replace(limits, seconds=time.left_s), best if fits else None, floor)
     if found.draft is not None and listing.worth(found.draft)[0] > 0:
         found = search(model, objective, replace(limits, seconds=time.left_s, tight=True), None, floor)
@@ -153,6 +162,8 @@ def _best(model: Model, objective: str, limits: Limits, time: Time) -> Found:
 def _second(model: Model, best: Draft, time: Time) -> Draft:
     """Return a plan that is as good, and best in the other of time and cost."""
     problem = model.problem
+    if time.is_up:
+        return best
     margin = 1 + 1e-9
     if problem.objective == "time":
         if any(price is None for price in model.usd_per_s):

@@ -149,6 +149,21 @@ def urgency(model: Model) -> tuple[float, ...]:
     return tuple(after)
 
 
+def least_of_all(model: Model, objective: str) -> float:
+    """Return a value that no plan is below, at once: every stage where it is best, and for time the longest chain of those."""
+    if objective != "time":
+        rates = model.usd_per_s if objective == "cost" else model.watts
+        return (1 - 1e-9) * sum(
+            min((model.seconds(stage, pool) * (rates[pool] or 0.0) for pool in options), default=0.0)
+            for stage, options in enumerate(model.options)
+        )
+    ends = [0.0] * len(model.tasks)
+    for task, members in enumerate(model.tasks):
+        ready = max((ends[before] for _, before, _, _ in model.inbound[task]), default=0.0)
+        ends[task] = ready + max(min(model.seconds(stage, pool) for pool in model.options[stage]) for stage in members)
+    return (1 - 1e-9) * max(ends)
+
+
 class Listing:
     """Makes and betters drafts of one model for one objective."""
 
