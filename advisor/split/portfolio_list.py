@@ -97,17 +97,24 @@ def listed(
         plan[index] = start
         board.take(table.choices[index], start)
     for work in sorted(() if only else later, key=lambda one: (-works[one].priority, pressing(one))):
-        found: tuple[tuple[float, float], int, float] | None = None
-        for index in table.of_work[work]:
-            choice = table.choices[index]
-            start = board.earliest(choice)
-            if start is None:
-                continue
-            end = table.clocks[choice.pool].stops(start + choice.seconds)
-            key = (end, prices[index]) if soonest else (prices[index], end)
-            if found is None or key < found[0]:
-                found = key, index, start
+        found = _next_best(board, work, prices, soonest=soonest)
         if found is not None:
-            plan[found[1]] = found[2]
-            board.take(table.choices[found[1]], found[2])
+            plan[found[0]] = found[1]
+            board.take(table.choices[found[0]], found[1])
     return plan
+
+
+def _next_best(board: Board, work: int, prices: Sequence[float], *, soonest: bool) -> tuple[int, float] | None:
+    """Return the choice of a workload that costs least or ends first, with its start; None where none is left."""
+    table = board.table
+    found: tuple[tuple[float, float], int, float] | None = None
+    for index in table.of_work[work]:
+        choice = table.choices[index]
+        start = board.earliest(choice)
+        if start is None:
+            continue
+        end = table.clocks[choice.pool].stops(start + choice.seconds)
+        key = (end, prices[index]) if soonest else (prices[index], end)
+        if found is None or key < found[0]:
+            found = key, index, start
+    return None if found is None else (found[1], found[2])
