@@ -8,6 +8,7 @@ runs what is described.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import prod
 from types import ModuleType
 from typing import Any
@@ -228,17 +229,39 @@ def cut(pieces: Sequence[Piece], at: int) -> tuple[Part, Part]:
     Raises:
         BadInput: nothing on one side, weights that both sides would need, or a skip that would cross.
     """
-    if not 0 < at < len(pieces):
-        raise BadInput(
-            f"a cut behind {at} of {len(pieces)} layers", f"one behind 1 to {len(pieces) - 1}", "leave both parts a layer"
-        )
-    first, second = tuple(pieces[:at]), tuple(pieces[at:])
-    tied = _tied(first, second)
+    first, second = divide(pieces, (at,))
+    return first, second
+
+
+def divide(pieces: Sequence[Piece], behind: Sequence[int]) -> tuple[Part, ...]:
+    """Divide a model in as many parts as there are cuts and one more.
+
+    Args:
+        pieces: of the whole model.
+        behind: how many pieces lie before each cut, ascending.
+
+    Raises:
+        BadInput: as `cut` does.
+    """
+    ends = [0, *behind, len(pieces)]
+    for at, left, right in zip(behind, ends, ends[2:], strict=False):
+        if not left < at < right:
+            raise BadInput(
+                f"a cut behind {at} of {len(pieces)} layers", f"one behind {left + 1} to {right - 1}", "leave each a layer"
+            )
+        _check_cut(pieces[:at], pieces[at:])
+    last = len(pieces)
+    return tuple(Part(tuple(pieces[left:right]), left == 0, right == last) for left, right in pairwise(ends))
+
+
+def _check_cut(first: Sequence[Piece], second: Sequence[Piece]) -> None:
+    before = {slot.key for slot in slots_of(first)}
+    tied = [slot.name for slot in slots_of(second) if slot.key in before]
     if tied:
         raise BadInput(
             f"a cut between two uses of the same weights ({', '.join(tied)})",
             "weights that one side alone needs",
-            "give the model an output layer of its own (`tied: 0`), or call `untied` on its pieces",
+            "give the model an output layer of its own (`tied: 0`)",
         )
     open_skips = sum(piece.keeps_input for piece in first) - sum(piece.takes_skip for piece in first)
     if open_skips:
@@ -247,12 +270,6 @@ def cut(pieces: Sequence[Piece], at: int) -> tuple[Part, Part]:
             "one that no skip crosses",
             "cut before the first or behind the last skip",
         )
-    return Part(first, True, False), Part(second, False, True)
-
-
-def _tied(first: Sequence[Piece], second: Sequence[Piece]) -> list[str]:
-    before = {slot.key: slot.name for slot in slots_of(first)}
-    return [slot.name for slot in slots_of(second) if slot.key in before]
 
 
 def untied(pieces: Sequence[Piece]) -> tuple[Piece, ...]:

@@ -22,6 +22,9 @@ MOMENTUM = 0.9
 class Model(Protocol):
     """A part of a model in one framework. Arrays that go in and out are numpy's, in canonical layout; images are NHWC.
 
+    Weights and what the optimizer remembers are float32 whatever the dtype of the arithmetic: the frameworks' update kernels
+    differ in bfloat16, where 0.999 is 1.
+
     Batch norms use the statistics of what one call is given: those of a share are not those of the whole batch. Their running
     means are state of each process, used by `infer` alone, and neither weights nor compared.
     """

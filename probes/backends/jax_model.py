@@ -52,7 +52,7 @@ class JaxModel:
         self.dtype = {"fp32": jax.numpy.float32, "bf16": jax.numpy.bfloat16}[dtype]
         self.layout = stretches(self.wiring.slots)
         self.parameter_count = self.layout[-1].stop if self.layout else 0
-        self.arrays = [jax.numpy.array(array, self.dtype) for _, array in weights_of(part, seed)]
+        self.arrays = [jax.numpy.array(array) for _, array in weights_of(part, seed)]
         self.optimizer = _optimizer(optimizer, learning_rate)
         self.memory = self.optimizer.init(self.arrays) if self.optimizer else None
         self.running = {
@@ -89,9 +89,7 @@ class JaxModel:
     def run(self, inputs: Mapping[str, Any], weight: float) -> float:
         """Run forward and backward, accumulate, return the loss."""
         given = self._place(inputs)
-        loss, self.total, self.running = self._run(
-            self.arrays, self.running, given, weight, self._start_total(), self.is_fresh
-        )
+        loss, self.total, self.running = self._run(self.arrays, self.running, given, weight, self._start_total(), self.is_fresh)
         self.is_fresh = False
         self.jax.block_until_ready(self.total)
         return float(loss)
@@ -112,9 +110,7 @@ class JaxModel:
         if key not in self.kept:
             raise no_such_key(key)
         pull, x = self.kept.pop(key)
-        to_input, self.total = self._backward(
-            pull, self.arrays, x, cotangent, weight, self._start_total(), self.is_fresh
-        )
+        to_input, self.total = self._backward(pull, self.arrays, x, cotangent, weight, self._start_total(), self.is_fresh)
         self.is_fresh = False
         self.jax.block_until_ready(self.total)
         return None if self.part.starts else np.asarray(to_input)
@@ -160,7 +156,7 @@ class JaxModel:
         ops = JaxOps(training)
         own: dict[str, dict[str, Any]] = {slot.key: {} for slot in self.wiring.slots}
         for stretch, array in zip(self.layout, arrays, strict=True):
-            own[stretch.slot.key][stretch.array] = array
+            own[stretch.slot.key][stretch.array] = array.astype(self.dtype)
         bound = {s.key: ops.bind(s.key, s.layer, own[s.key], running.get(s.key)) for s in self.wiring.slots}
         output = self.wiring.forward(ops, bound, inputs)
         return output, running | ops.updated
@@ -203,10 +199,10 @@ class JaxModel:
 
     def _flat(self, arrays: Any) -> Any:
         numpy = self.jax.numpy
-        return numpy.concatenate([numpy.zeros(0), *(array.reshape(-1).astype(numpy.float32) for array in arrays)])
+        return numpy.concatenate([numpy.zeros(0), *(array.reshape(-1) for array in arrays)])
 
     def _unflat(self, flat: Any) -> list[Any]:
-        return [flat[s.start : s.stop].reshape(s.shape).astype(self.dtype) for s in self.layout]
+        return [flat[s.start : s.stop].reshape(s.shape) for s in self.layout]
 
 
 def _optimizer(name: str, rate: float) -> Any:

@@ -55,7 +55,7 @@ class TensorflowModel:
         self.dtype = {"fp32": tf.float32, "bf16": tf.bfloat16}[dtype]
         self.layout = stretches(self.wiring.slots)
         self.parameter_count = self.layout[-1].stop if self.layout else 0
-        self.flat = tf.Variable(tf.cast(flat_weights(part, seed), self.dtype))
+        self.flat = tf.Variable(flat_weights(part, seed))
         self.total = tf.Variable(tf.zeros(self.parameter_count))
         self.is_fresh = True
         self.running = {
@@ -81,12 +81,12 @@ class TensorflowModel:
 
     def weights(self) -> Any:
         """Return the flat weights, float32."""
-        return self.tf.cast(self.flat, self.tf.float32).numpy()
+        return self.flat.numpy()
 
     def load(self, flat: Any) -> None:
         """Take flat weights."""
         check_length(flat, self.parameter_count)
-        self.flat.assign(self.tf.cast(flat, self.dtype))
+        self.flat.assign(self.tf.constant(flat))
         self.arrays = self._cut(self.flat)
 
     def run(self, inputs: Mapping[str, Any], weight: float) -> float:
@@ -182,11 +182,11 @@ class TensorflowModel:
         return weight * tf.concat(dense, 0) if dense else tf.zeros(0)
 
     def _arrays_of(self, flat: Any) -> list[Any]:
-        return [self.tf.reshape(flat[s.start : s.stop], s.shape) for s in self.layout]
+        return [self.tf.cast(self.tf.reshape(flat[s.start : s.stop], s.shape), self.dtype) for s in self.layout]
 
     def _updated(self, flat: Any) -> list[Any]:
         assert self.optimizer is not None
-        self.optimizer.apply(self.tf.cast(flat, self.dtype))
+        self.optimizer.apply(flat)
         return self._arrays_of(self.flat.read_value())
 
 
@@ -215,32 +215,29 @@ class FlatOptimizer:
             tf.raw_ops.ResourceApplyMomentum(
                 var=handle,
                 accum=self.states[0].handle,
-                lr=self._cast(self.rate),
+                lr=self.tf.constant(self.rate),
                 grad=gradient,
-                momentum=self._cast(MOMENTUM),
+                momentum=self.tf.constant(MOMENTUM),
             )
         else:
-            tf.raw_ops.ResourceApplyGradientDescent(var=handle, alpha=self._cast(self.rate), delta=gradient)
+            tf.raw_ops.ResourceApplyGradientDescent(var=handle, alpha=self.tf.constant(self.rate), delta=gradient)
 
     def _adam(self, gradient: Any) -> None:
         """Update by Adam; its kernel adds epsilon before it corrects the second moment, so epsilon is corrected alike."""
         if self.name == "adamw":
-            self.variable.assign_sub(self._cast(self.rate * WEIGHT_DECAY) * self.variable)
+            self.variable.assign_sub(self.tf.constant(self.rate * WEIGHT_DECAY) * self.variable)
         epsilon = _EPSILON * self.tf.sqrt(1 - self.powers[1])
         self.tf.raw_ops.ResourceApplyAdam(
             var=self.variable.handle,
             m=self.states[0].handle,
             v=self.states[1].handle,
-            beta1_power=self._cast(self.powers[0]),
-            beta2_power=self._cast(self.powers[1]),
-            lr=self._cast(self.rate),
-            beta1=self._cast(_BETAS[0]),
-            beta2=self._cast(_BETAS[1]),
-            epsilon=self._cast(epsilon),
+            beta1_power=self.powers[0],
+            beta2_power=self.powers[1],
+            lr=self.tf.constant(self.rate),
+            beta1=self.tf.constant(_BETAS[0]),
+            beta2=self.tf.constant(_BETAS[1]),
+            epsilon=epsilon,
             grad=gradient,
         )
         for power, beta in zip(self.powers, _BETAS, strict=True):
             power.assign(power * beta)
-
-    def _cast(self, value: Any) -> Any:
-        return self.tf.cast(value, self.variable.dtype)

@@ -59,7 +59,7 @@ class TorchModel:
         self.layout = stretches(self.wiring.slots)
         self.parameter_count = self.layout[-1].stop if self.layout else 0
         self.modules = _modules(self.wiring, part, seed).to(self.device, self.dtype)
-        self.flat = torch.from_numpy(flat_weights(part, seed)).to(self.device, self.dtype)
+        self.flat = torch.from_numpy(flat_weights(part, seed)).to(self.device)
         self.parameters = [self._bind(stretch) for stretch in self.layout]
         self.turned = [i for i, stretch in enumerate(self.layout) if self._is_apart(stretch)]
         self.train_net = backend._callable(_net(self.wiring, self.modules, training=True))
@@ -73,7 +73,7 @@ class TorchModel:
 
     def weights(self) -> Any:
         """Return the flat weights, float32."""
-        return self.flat.float().cpu().numpy().copy()
+        return self.flat.cpu().numpy().copy()
 
     def load(self, flat: Any) -> None:
         """Take flat weights."""
@@ -130,7 +130,7 @@ class TorchModel:
         if self.optimizer is None:
             raise no_optimizer()
         check_length(flat, self.parameter_count)
-        self.whole.grad = self._lent(flat).to(self.device, self.dtype)
+        self.whole.grad = self._lent(flat).to(self.device)
         self.optimizer.step()
         self.whole.grad = None
         self._turn()
@@ -155,12 +155,13 @@ class TorchModel:
         return parameter
 
     def _is_apart(self, stretch: Stretch) -> bool:
-        """Whether a weight is held in a layout of its own beside the flat vector."""
-        return len(stretch.shape) == 4
+        """Whether a weight is held beside the flat vector: in a layout or a dtype of its own."""
+        return len(stretch.shape) == 4 or self.dtype != self.torch.float32
 
-    def _apart(self, kernel: Any) -> Any:
-        """Return a kernel (outputs, inputs, height, width) with its inputs last in memory, as images have their channels."""
-        return kernel.contiguous(memory_format=self.torch.channels_last)
+    def _apart(self, weight: Any) -> Any:
+        """Return a copy; kernels (outputs, inputs, height, width) have their inputs last in memory, as images their channels."""
+        layout = self.torch.channels_last if weight.ndim == 4 else self.torch.preserve_format
+        return weight.to(self.dtype, memory_format=layout, copy=True)
 
     def _scalar(self, value: float, dtype: Any) -> Any:
         """Return a number on the device: as part of a program it would have to be compiled for each value."""

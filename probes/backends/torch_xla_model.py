@@ -1,7 +1,7 @@
 """A part of a model in PyTorch/XLA: as in eager torch, but recorded and run when a call ends, as one program.
 
-Views share no memory here, so every weight is held apart from the flat vector and taken from it after an update, in the program of
-the update; a forward pass is run before its backward pass is recorded, so that what it saved is there and not computed twice.
+Views share no memory here, so every weight is held apart from the flat vector and taken from it after an update, in the program
+of the update; a forward pass is run before its backward pass is recorded, so that what it saved is there and not computed twice.
 """
 
 from collections.abc import Sequence
@@ -43,8 +43,8 @@ class TorchXlaModel(TorchModel):
     def _is_apart(self, stretch: Stretch) -> bool:
         return True
 
-    def _apart(self, kernel: Any) -> Any:
-        return kernel.clone()
+    def _apart(self, weight: Any) -> Any:
+        return weight.to(self.dtype, copy=True)
 
     def _start_total(self) -> Any:
         if self.total is None:
