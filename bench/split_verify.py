@@ -166,9 +166,17 @@ def exchanges(session: SplitSession, task: SplitTask, found: Calibrated, rate: f
 
 
 def with_shares(session: SplitSession, task: SplitTask, found: Calibrated, first: int, effort: Effort) -> Calibrated:
-    """Return a calibration that also holds the pieces at planned shares."""
-    more = calibrate(session, task, [(first, task.batch - first)], ((), ()), (4096,), effort.window_s, effort.windows)
-    return replace(found, costs=(found.costs[0] + more.costs[0], found.costs[1] + more.costs[1]))
+    """Return a calibration that also holds the pieces at planned shares, and more samples of the shares on both sides of them.
+
+    The neighbours are measured again so that a machine that has become faster or slower since favours none of the three.
+    """
+    known = [rows for rows, _ in found.pace(0, "compute", loaded=True)]
+    near = [
+        max((rows for rows in known if rows < first), default=first),
+        min((rows for rows in known if rows > first), default=first),
+    ]
+    together = [(rows, task.batch - rows) for rows in sorted({first, *near})]
+    return found.with_more(calibrate(session, task, together, ((), ()), (4096,), effort.window_s, effort.windows))
 
 
 def planned(session: SplitSession, model: Model, found: Calibrated, effort: Effort) -> tuple[Calibrated, int]:

@@ -1,6 +1,6 @@
 """Words of a split that is run: who, what, over which link, and what came of it. Numbers only; services turn them into pages."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from core.errors import BadInput
@@ -270,6 +270,20 @@ class Calibrated:
         """Return (rows, median seconds) of one piece of a side's work, rows ascending."""
         chosen = [cost for cost in self.costs[side] if (cost.what, cost.loaded) == (what, loaded) and cost.samples_s]
         return tuple(sorted((cost.rows, cost.seconds) for cost in chosen))
+
+    def with_more(self, other: "Calibrated") -> "Calibrated":
+        """Return this with the samples of another calibration of the same sides added to its own; links stay as they are here."""
+        first, second = (_joined(*pair) for pair in zip(self.costs, other.costs, strict=True))
+        return replace(self, costs=(first, second))
+
+
+def _joined(costs: tuple[Cost, ...], more: tuple[Cost, ...]) -> tuple[Cost, ...]:
+    """Return the costs of one side, samples of the same piece of work together."""
+    found: dict[tuple[str, int, bool], tuple[float, ...]] = {}
+    for cost in (*costs, *more):
+        key = (cost.what, cost.rows, cost.loaded)
+        found[key] = found.get(key, ()) + cost.samples_s
+    return tuple(Cost(*key, samples_s) for key, samples_s in found.items())
 
 
 def periods(steps: tuple[tuple[SideStep, ...], ...]) -> tuple[float, ...]:

@@ -1,9 +1,12 @@
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from core.errors import BadInput
+from probes.environment import ROOT
 from probes.model import model_of
 from probes.split.calibration import calibrate
 from probes.split.modes.actors import Sampler, drawn, log_softmax, picked, pushes_due
@@ -240,3 +243,10 @@ def test_the_better_half_has_the_greater_rewards(tasks) -> None:
     sampler = Sampler(model_of(tasks["rl"].layers, 4), tasks["rl"])
     inputs = {"x": np.arange(8.0).reshape(4, 2), sampler.labels: np.array([1, 2, 3, 4], np.int32)}
     assert sampler.better_half(inputs)[sampler.labels].tolist() == [2, 4]
+
+
+def test_a_side_needs_nothing_but_the_standard_library_numpy_and_its_framework() -> None:
+    code = "import sys; before = set(sys.modules); import probes.split.side, numpy; print(*(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = {name.split(".")[0] for name in done.stdout.split()}
+    assert loaded - set(sys.stdlib_module_names) - {"__mp_main__"} == {"core", "numpy", "probes"}

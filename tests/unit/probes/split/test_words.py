@@ -66,6 +66,14 @@ def test_a_pace_is_told_by_rows_and_by_whether_the_other_side_worked() -> None:
     assert calibrated.pace(1, "compute", loaded=True) == ()
 
 
+def test_a_second_calibration_adds_its_samples_to_those_of_the_first() -> None:
+    first = Calibrated(((Cost("compute", 4, True, (1.0, 3.0)),), ()), ((8, 0.5),), (), 16)
+    more = Calibrated(((Cost("compute", 4, True, (5.0,)), Cost("compute", 2, True, (0.25,))), ()), ((8, 9.0),), (), 16)
+    both = first.with_more(more)
+    assert both.pace(0, "compute", loaded=True) == ((2, 0.25), (4, 3.0))
+    assert both.exchanges == ((8, 0.5),)
+
+
 @pytest.mark.parametrize(
     ("rows", "most", "expected"),
     [(0, 4, ()), (0, 0, ()), (5, 0, (5,)), (5, 8, (5,)), (5, 2, (1, 2, 2)), (8, 4, (4, 4)), (9, 4, (3, 3, 3))],
