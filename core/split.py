@@ -240,6 +240,7 @@ class Verified:
         single_s: of a step on each side alone, in the order of `sides`; None where it was not measured.
         shares: fraction of the work of each side.
         timeline: of one step, measured.
+        planned_timeline: of one step, as it was planned from what was measured of the pieces.
         checks: what was compared.
         losses: of the steps, first to last; empty where nothing is learned.
         link: as it was shaped or measured.
@@ -257,6 +258,7 @@ class Verified:
     losses: tuple[float, ...]
     link: Link | None
     ended: str = ""
+    planned_timeline: tuple[Bar, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,4 +178,5 @@ def _told(
     if found is not None and plan is not None:
         problem = data_problem(found, names, batch or 1)
         link = problem.links[0][1] if problem is not None else None
-    return Verified("data", names, planned, ran.step_s, alone, shares, timeline, checks, losses, link, ended)
+    drawn = () if plan is None else plan.timeline
+    return Verified("data", names, planned, ran.step_s, alone, shares, timeline, checks, losses, link, ended, drawn)
