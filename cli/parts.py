@@ -4,7 +4,7 @@ What is said of a run comes from `reports`, so that a terminal, a page and a rep
 """
 
 import signal
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from math import isfinite
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from core.probe import RUNTIME_IDS, Measurement, Outcome
 from core.run import Progress, Run
 from core.workload import Workload
 from reports import facts, view
+from reports.split_text import Section
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 SHOWN_ROWS, SHOWN_CHARACTERS = 12, 400
@@ -77,6 +78,16 @@ def tell_outcomes(outcomes: tuple[Outcome, ...]) -> None:
         else:
             rows.append((*asked, *[fmt.MISSING] * 3, "0", f"failed at {one.stage}: {one.error}"))
     table(("runtime", "device", "probe", "median", "spread (IQR)", "minimum", "samples", "remarks"), rows, right=(3, 4, 5, 6))
+
+
+def tell_sections(every: Iterable[Section]) -> None:
+    """Write the parts of a split on stdout: title, what it says, table."""
+    for section in every:
+        write(("\n" if section.rows else "") + section.title)
+        for line in section.text:
+            write(line)
+        if section.rows:
+            table(section.heads, section.rows)
 
 
 def titled(workload: Workload) -> str:

@@ -287,6 +287,7 @@ def run(value: Run) -> Plain:
         "name": value.workload.name, "task": value.workload.task, "owner": value.owner, "host": value.host, "note": value.note,
         "versions": dict(value.versions), "options": to_plain(value.options),
         "recommendation": None if value.recommendation is None else recommendation(value.recommendation, value.id),
+        "split": None if value.split is None else split(value.split, value.id),
         "outcomes": [outcome(one) for one in value.outcomes],
         "actuals": to_plain(value.actuals),
     }

@@ -4,8 +4,10 @@ import click
 
 from cli import shapes
 from cli.output import document, write
-from cli.parts import json_flag, tell_answer, tell_outcomes, titled
+from cli.parts import json_flag, tell_answer, tell_outcomes, tell_sections, titled
 from core import format as fmt
+from reports.split_run_text import verified_sections
+from reports.split_text import sections
 from services import runs
 
 
@@ -20,6 +22,9 @@ def show(run: str, *, as_json: bool) -> None:
         document(shapes.run(found))
         return
     write(f"Run {found.id}, {found.state}, {found.created_at[:16].replace('T', ' ')} UTC, {titled(found.workload)}")
+    if found.split is not None:
+        tell_sections(sections(found.split.split, found.workload))
+        tell_sections(verified_sections(found.split.verified) if found.split.verified is not None else ())
     tell_answer(found)
     if found.outcomes:
         write("\nMeasured:")

@@ -19,6 +19,9 @@ except TandemError as error:
     st.page_link("pages/history.py", label="All runs", icon=":material/history:")
     st.stop()
 
+if run.options.split is not None:
+    st.switch_page("pages/split.py", query_params={"id": run.id})
+
 parts.heading(run)
 if run.state not in FINAL_STATES:
     live_progress(run.id, run.state)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from core.advice import Estimate
 from core.errors import one_line
 from core.run import Run
-from reports import facts, view
+from reports import facts, split_run_text, split_text, view
 from reports.roof import device_of, points_of
 from reports.view import LONGEST, CandidateRow, Figure
 
@@ -75,6 +75,7 @@ class Section:
 def sections(run: Run) -> tuple[Section, ...]:
     """Return the parts of the report in order; the headline and the three sides stand before them."""
     parts = [
+        *_split(run),
         _candidates(run),
         _time(run),
         _memory(run),
@@ -138,6 +139,22 @@ def _number(figure: Figure, strong: bool = False, known: str = "") -> Cell:
 def _plain(caption: str, header: tuple[str, ...], rows: Iterable[Iterable[Cell | str]]) -> tuple[Table, ...]:
     cells = tuple(tuple(cell if isinstance(cell, Cell) else _text(cell) for cell in row) for row in rows)
     return (Table(caption, header, cells),) if cells else ()
+
+
+def _split(run: Run) -> list[Section]:
+    """Return what was planned over several pools, and what came of it; nothing for a run without."""
+    if run.split is None:
+        return []
+    told = [("split", split_text.sections(run.split.split, run.workload))]
+    if run.split.verified is not None:
+        told.append(("split-run", split_run_text.verified_sections(run.split.verified)))
+    found: list[Section] = []
+    for anchor, every in told:
+        found += [
+            Section(f"{anchor}-{number}", part.title, part.text, tables=_plain(part.title, part.heads, part.rows))
+            for number, part in enumerate(every, 1)
+        ]
+    return found
 
 
 def _candidates(run: Run) -> Section:

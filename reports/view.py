@@ -211,6 +211,9 @@ def headline(run: Run) -> Headline:
             f"What {len(run.outcomes)} {'probe' if len(run.outcomes) == 1 else 'probes'} gave is kept.",
             "",
         )
+    elif run.split is not None:
+        told = run.split.split
+        said = (told.sentence, told.why, advice.rests_on, "")
     else:
         said = (advice.sentence, advice.why, advice.rests_on, sure_text(advice))
     best = next((row for row in candidate_rows(run) if row.mark == "✔"), None)

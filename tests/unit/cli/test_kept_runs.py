@@ -10,8 +10,10 @@ import pytest
 
 from cli.main import BAD_INPUT, DONE, tandem
 from core.run import Run
+from core.split import SplitRun
 from services.context import context
 from tests.samples.runs import sample_hostile, sample_run
+from tests.samples.splits import sample_split, sample_verified
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -65,6 +67,19 @@ def test_show_tells_the_answer_and_what_was_measured(kept: Run, call: Call) -> N
     said = json.loads(call("show", kept.id, "--json")[1])
     assert said["recommendation"]["run_id"] == kept.id
     assert len(said["outcomes"]) == len(kept.outcomes)
+
+
+def test_show_tells_a_split_and_what_came_of_running_it(kept: Run, call: Call) -> None:
+    planned = SplitRun(sample_split(), sample_verified())
+    context().store.create_run(replace(kept, id="splitsplit12", outcomes=(), actuals=(), split=planned))
+    code, text, _ = call("show", "splitsplit12")
+    assert code == DONE
+    assert planned.split.sentence in text
+    assert "weights after 3 steps" in text
+    said = json.loads(call("show", "splitsplit12", "--json")[1])["split"]
+    assert said["verdict"] == planned.split.verdict
+    assert said["verified"]["n"] == 20
+    assert call("history", "--search", "splitsplit12")[1].count(planned.split.label) == 1
 
 
 def test_an_actual_is_kept_and_shown(kept: Run, call: Call) -> None:

@@ -15,12 +15,14 @@ import pytest
 import reports
 from core.errors import BadInput, NotFound
 from core.run import Run
+from core.split import SplitRun
 from reports import facts, view
 from reports.to_csv import inert
 from reports.to_md import escape
 from tests.golden.write import FORMATS, golden
 from tests.samples.parts import HOSTILE_NAME
 from tests.samples.runs import sample_failed, sample_hostile, sample_nothing_feasible, sample_run, sample_running
+from tests.samples.splits import sample_hostile_split, sample_split, sample_verified
 
 RUN = sample_run()
 STATES = {"done": RUN, "running": sample_running(), "failed": sample_failed(), "nothing": sample_nothing_feasible()}
@@ -303,3 +305,20 @@ def test_an_ordinary_cell_stays_as_it_is() -> None:
 def test_text_that_cannot_be_encoded_does_not_stop_a_report(name: str, part: str) -> None:
     run = replace(sample_nothing_feasible(), document="\ud800", note="\ud800", workload=replace(RUN.workload, name="a\ud800b"))
     assert part in reports.render(run, name).decode("utf-8")
+
+
+@pytest.mark.parametrize("form", ["md", "html"])
+def test_a_split_is_told_first_with_what_came_of_running_it(form: str) -> None:
+    planned = SplitRun(sample_split(), sample_verified())
+    text = reports.render(replace(RUN, split=planned), form).decode()
+    words = re.sub(r"<[^>]+>", "", text).replace("\\", "")
+    assert planned.split.sentence in words
+    assert "Who does what" in words
+    assert "weights after 3 steps" in words
+    assert words.index("Who does what") < words.index("Candidates")
+
+
+@pytest.mark.parametrize("form", ["md", "html"])
+def test_what_is_typed_into_a_split_stays_inert(form: str) -> None:
+    text = reports.render(replace(RUN, split=SplitRun(sample_hostile_split())), form).decode()
+    assert "<script>" not in text
