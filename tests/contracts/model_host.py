@@ -24,7 +24,7 @@ def main(runtime: str) -> None:
         try:
             name, method, given, named = pickle.load(sys.stdin.buffer)
         except EOFError:
-            return
+            os._exit(0)  # a framework takes seconds to take itself apart
         try:
             if method == "open":
                 held[name] = models.open_model(backend, *given, **named)

@@ -53,8 +53,11 @@ FAMILIES: dict[str, dict[str, Any]] = {
 """One tiny model of each family."""
 IDS = ("jax", "torch-eager", "torch-xla", "tf-graph")
 HERE = {runtime.id: runtime for runtime in RUNTIMES if runtime.id in IDS}
-COMPILED_SLOWLY = {"torch-xla": ("mlp", "vit-b16")}
-"""Its layers are those of torch-eager, held to all."""
+COMPILED_SLOWLY = {
+    "jax": ("gpt2-small", "llama-3-8b", "vit-b16", "resnet-50", "unet", "lstm-lm", "dlrm-small", "mlp"),
+    "torch-xla": ("mlp", "vit-b16"),
+}
+"""Runtimes that are held to these only; the wiring is the same code for all."""
 PAIR = tuple(name for name in ("jax", "torch-eager", "tf-graph") if name in HERE)
 UNOPTIMISED = {"XLA_FLAGS": "--xla_backend_optimization_level=0", "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
 SEED, BATCH = 5, 4
@@ -172,7 +175,7 @@ def test_every_runtime_gives_the_loss_and_the_gradient_of_the_reference(hosts: d
     assert max(apart(flat, gradients[0]) for flat in gradients) < 1e-4
 
 
-@pytest.mark.parametrize("name", ["llama-3-8b", "vit-b16", "dlrm-small", "mlp"])
+@pytest.mark.parametrize("name", ["vit-b16", "dlrm-small", "mlp"])
 def test_every_runtime_infers_what_the_reference_does(hosts: dict[str, Host], name: str) -> None:
     pieces = family(name)
     data = batch_of(pieces, BATCH, SEED)
