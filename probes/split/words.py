@@ -271,6 +271,24 @@ class Calibrated:
         chosen = [cost for cost in self.costs[side] if (cost.what, cost.loaded) == (what, loaded) and cost.samples_s]
         return tuple(sorted((cost.rows, cost.seconds) for cost in chosen))
 
+    def longer_s(self, rows: tuple[int, int], pieces: tuple[str, ...] = ("compute", "flatten")) -> float | None:
+        """Return the median of the longer of both sides' work, over all pairs of samples; None where shares were not measured.
+
+        It is more than the longer of the two medians where both take about as long and neither is steady: whoever is late is late
+        for both.
+
+        Args:
+            rows: of each side, measured while both worked.
+            pieces: of a step that come before the sides meet.
+        """
+        sides: list[list[float]] = []
+        for side, count in enumerate(rows):
+            found = {cost.what: cost.samples_s for cost in self.costs[side] if (cost.rows, cost.loaded) == (count, True)}
+            goes = zip(*(found.get(piece, ()) for piece in pieces), strict=False)
+            sides.append([sum(go) for go in goes])
+        longer = [max(one, other) for one in sides[0] for other in sides[1]]
+        return median(longer) if longer else None
+
     def with_more(self, other: "Calibrated") -> "Calibrated":
         """Return this with the samples of another calibration of the same sides added to its own; links stay as they are here."""
         first, second = (_joined(*pair) for pair in zip(self.costs, other.costs, strict=True))

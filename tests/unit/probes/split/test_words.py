@@ -66,6 +66,15 @@ def test_a_pace_is_told_by_rows_and_by_whether_the_other_side_worked() -> None:
     assert calibrated.pace(1, "compute", loaded=True) == ()
 
 
+def test_two_sides_that_take_as_long_in_the_median_wait_for_whoever_is_late() -> None:
+    unsteady = Cost("compute", 4, True, (1.0, 2.0, 3.0))
+    told = Calibrated(
+        ((unsteady, Cost("flatten", 4, True, (0.5, 0.5, 0.5))), (unsteady, Cost("flatten", 4, True, (0.5,) * 3))), (), (), 0
+    )
+    assert told.longer_s((4, 4)) == 3.5  # of nine pairs one has 1, three have 2 and five have 3 as the longer
+    assert told.longer_s((4, 5)) is None
+
+
 def test_a_second_calibration_adds_its_samples_to_those_of_the_first() -> None:
     first = Calibrated(((Cost("compute", 4, True, (1.0, 3.0)),), ()), ((8, 0.5),), (), 16)
     more = Calibrated(((Cost("compute", 4, True, (5.0,)), Cost("compute", 2, True, (0.25,))), ()), ((8, 9.0),), (), 16)
