@@ -5,6 +5,7 @@ It must not know what its numbers are asked for. States far from what is ever se
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -86,19 +87,39 @@ class Chain:
         size = len(self.speeds)
         mean = np.zeros(size) if self._mean is None else self._mean
         variance = np.zeros(size) if self._variance is None else self._variance
-        up, down, pace = self.up / self.speeds, self.down / self.speeds, 1.0 / self.speeds
-        steps = max(1, round(_STEPS * (tokens - self._done) / tokens))
-        half = (tokens - self._done) / steps / 2
-        solve = _solver(half, up, down)
-        for _ in range(steps):
-            before = _field(mean, up, down)
-            mean = solve(mean + half * _applied(mean, up, down) + 2 * half * pace)
-            variance = solve(variance + half * (_applied(variance, up, down) + before + _field(mean, up, down)))
+        if np.ptp(self.speeds) == 0:  # nobody slows another down
+            mean = np.full(size, tokens / self.fastest)
+        else:
+            mean, variance = self._walked(mean, variance, tokens)
         self._done, self._mean, self._variance = tokens, mean, variance
         if not self.stalls:
             return mean, np.maximum(variance, 0.0)
         after, spread = self.late_prompts
         return mean + after, np.maximum(variance, 0.0) + self.arrivals_per_s * self.prefill_s**2 * mean + spread
+
+    def _walked(self, mean: Floats, variance: Floats, tokens: float) -> tuple[Floats, Floats]:
+        """Return mean and variance at a number of tokens from those where the last call stopped."""
+        steps = max(1, round(_STEPS * (tokens - self._done) / tokens))
+        half = (tokens - self._done) / steps / 2
+        up, down, gain = half * self.up / self.speeds, half * self.down / self.speeds, 2 * half / self.speeds
+        solve = _solver(up, down)
+        more, fewer = up[:-1], down[1:]
+        rise = mean[1:] - mean[:-1]
+        square = rise * rise
+        for _ in range(steps):
+            mean = mean + gain
+            mean[:-1] += more * rise
+            mean[1:] -= fewer * rise
+            mean = solve(mean)
+            spread = variance[1:] - variance[:-1]
+            rise = mean[1:] - mean[:-1]
+            before, square = square, rise * rise
+            both = before + square
+            variance = variance.copy()
+            variance[:-1] += more * (both + spread)
+            variance[1:] += fewer * (both - spread)
+            variance = solve(variance)
+        return mean, variance
 
 
 def chain_of(
@@ -116,7 +137,7 @@ def chain_of(
     if load >= 1 - 1e-9:
         return None
     count = np.arange(1, most + 1, dtype=float)
-    step = np.array([steps.at_once(value) for value in count])
+    step = _steps(steps, most)
     bunch = (1 / (1 - reading) ** 2 - 1) * max(1 - variation / 2, 0.0)  # that begin together
     crowded = np.interp(np.minimum(count + bunch, most), count, step)
     late = reading / (1 - reading) * prefill_s if most > 1 else 0.0
@@ -158,14 +179,22 @@ def chain_of(
     )
 
 
-def _solver(half: float, up: Floats, down: Floats) -> Callable[[Floats], Floats]:
-    """Return what solves `x - half A x = b` for the walk's generator A, factored once."""
+@lru_cache(maxsize=256)
+def _steps(steps: Pace, most: int) -> Floats:
+    """Return the seconds of a step with 1 to `most` in flight; the same at every rate that is asked about."""
+    found = np.array([steps.at_once(count) for count in range(1, most + 1)])
+    found.setflags(write=False)
+    return found
+
+
+def _solver(up: Floats, down: Floats) -> Callable[[Floats], Floats]:
+    """Return what solves `x - A x = b` for the generator A of a walk with these rates, factored once."""
     leaves = up.copy()
     leaves[-1] = 0.0
     falls = down.copy()
     falls[0] = 0.0
-    middle = 1 + half * (leaves + falls)
-    below, above = -half * down[1:], -half * up[:-1]
+    middle = 1 + leaves + falls
+    below, above = -down[1:], -up[:-1]
     if len(up) < 3:  # LAPACK's wrapper wants a second diagonal
         inverse = np.linalg.inv(np.diag(middle) + np.diag(below, -1) + np.diag(above, 1))
         return lambda right: inverse @ right
@@ -183,21 +212,3 @@ def _even_wait(service_s: float, load: float) -> tuple[float, float]:
     """
     mean = service_s / (2 * (1 - load))
     return mean, 2 * load * mean**2 + service_s**2 / (3 * (1 - load)) - mean**2
-
-
-def _applied(values: Floats, up: Floats, down: Floats) -> Floats:
-    """Return the generator of the walk applied to values of its states; it does not leave them."""
-    steps = np.diff(values)
-    found = np.zeros(len(values))
-    found[:-1] += up[:-1] * steps
-    found[1:] -= down[1:] * steps
-    return found
-
-
-def _field(values: Floats, up: Floats, down: Floats) -> Floats:
-    """Return the rate at which the square of the values' change grows along the walk."""
-    squares = np.square(np.diff(values))
-    found = np.zeros(len(values))
-    found[:-1] += up[:-1] * squares
-    found[1:] += down[1:] * squares
-    return found

@@ -1,24 +1,30 @@
 """How many requests one replica may be given so that a percentile keeps its target: the queue model, turned round by bisection.
 
+A rate is looked for once for each kind of replica and each part that it may have in a request, and kept: a page that is asked
+again with other pools, prices or rates looks for none that it knows.
+
 Each class is tried alone on a replica; a replica that serves several divides its time among them, and each part keeps its own
 target as long as the parts add up to no more than one. Requests are dealt out at random, so that every replica's stream stays
 Poisson: a router that knows queues does better. Prefill and decode are parted only between replicas that keep keys and values in
 the same layout; what crosses is added to the time to the first token.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from advisor.queueing import Latencies, Percentiles, latencies, most_arrivals
+from advisor.queueing import Latencies, Limits, Percentiles, latencies, mean_total_s, most_arrivals
 from advisor.split.serving_words import Leg, Replica, Route, ServingProblem
 from core.device import Link
 from core.errors import BadInput
 from core.format import seconds
 
-SHARES = ("p50", "p95", "p99")
-_PROMPT_PART = 0.5
-"""Part of a target for the whole answer that the prompt's side may use, where nothing is asked of the first token itself."""
+SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+_PROMPT_PARTS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
+"""Parts of a target for the whole answer that the prompt's side may use; the answer's side has what is left."""
+_ENOUGH = 0.95
+"""The prompt's side is given the least part that leaves it so much of its best rate."""
+_TOLERANCE = 0.01
+"""By which part a rate may be too small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,11 @@ class Demand:
     def __post_init__(self) -> None:
         if self.share not in SHARES:
             raise BadInput(f"percentile {self.share!r}", f"one of {', '.join(SHARES)}", "choose the nearest")
+
+    @property
+    def limits(self) -> Limits:
+        """What the queue of a replica that does all of a request has to keep."""
+        return Limits(SHARES[self.share], self.first_token_s, self.per_token_s, self.total_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +138,11 @@ def _whole(demand: Demand, server: Server) -> Route | str:
     one = _service(demand, server)
     if one.missing or one.most < 1:
         return one.missing or "not one sequence fits in its memory"
-    rate = most_arrivals(
-        one.prefill_s, one.step_points, demand.output_tokens, one.most, lambda said: _keeps(demand, said), demand.variation
-    )
-    if rate <= 0:
+    found = _served(one.prefill_s, one.step_points, one.most, demand.output_tokens, demand.variation, demand.limits)
+    if found is None:
         return _least(demand, one)
-    said = latencies(rate, one.prefill_s, one.step_points, demand.output_tokens, one.most, demand.variation)
-    assert isinstance(said, Latencies)
-    return Route(demand.name, (Leg(server.replica.name, "whole", rate, said.total.mean_s),))
+    rate, mean_s = found
+    return Route(demand.name, (Leg(server.replica.name, "whole", rate, mean_s),))
 
 
 def _parted(demand: Demand, first: Server, second: Server, links: tuple[tuple[str, str, Link], ...]) -> Route | None:
@@ -149,79 +157,53 @@ def _parted(demand: Demand, first: Server, second: Server, links: tuple[tuple[st
         if link is None:
             return None
         crossing_s = link.latency_s + prompt.kept_bytes / link.bytes_per_s
-    whole = demand.total_s
-    parts = (demand.first_token_s, None if whole is None else whole * _PROMPT_PART)
-    budgets = tuple(value - crossing_s for value in parts if value is not None)
-    reading = _reading(prompt.prefill_s, demand.share, budgets)
-    if reading is None:
+    found = _reading(demand, prompt.prefill_s, crossing_s)
+    if found is None:
         return None
-    rate, read_s, mean_s = reading
-    left = None if whole is None else whole - crossing_s - read_s
-    answering = _answering(answer.step_points, answer.most, demand.output_tokens, demand.variation, demand.per_token_s, left,
-                           demand.share)
+    left_s, reading = found
+    limits = Limits(SHARES[demand.share], per_token_s=demand.per_token_s, total_s=left_s)
+    answering = _served(0.0, answer.step_points, answer.most, demand.output_tokens, demand.variation, limits)
     if answering is None:
         return None
-    most, answer_s = answering
-    legs = (Leg(first.replica.name, "prefill", rate, mean_s), Leg(second.replica.name, "decode", most, answer_s))
+    legs = (Leg(first.replica.name, "prefill", *reading), Leg(second.replica.name, "decode", *answering))
     return Route(demand.name, legs, prompt.kept_bytes, crossing_s)
 
 
-@lru_cache(maxsize=1024)
-def _reading(prefill_s: float, share: str, budgets: tuple[float, ...]) -> tuple[float, float, float] | None:
-    """Return the most prompts a second of a replica that only reads, its percentile and its mean there; None when it is too slow.
+def _reading(demand: Demand, prefill_s: float, crossing_s: float) -> tuple[float | None, tuple[float, float]] | None:
+    """Return what of the target for the whole is left for the answer, and what a replica does that only reads prompts.
 
     One that reads prompt after prompt is a queue with one place whose every service takes the same.
+
+    Returns:
+        seconds left, None where nothing is asked of the whole; prompts a second and mean seconds of one. None when it is too slow.
     """
     if prefill_s <= 0:
         return None
-    points = ((1, prefill_s),)
-
-    def keeps(said: Latencies) -> bool:
-        return all(_within(said.total, budget, share) for budget in budgets)
-
-    rate = most_arrivals(0.0, points, 1.0, 1, keeps)
-    if rate <= 0:
-        return None
-    said = latencies(rate, 0.0, points, 1.0, 1)
-    assert isinstance(said, Latencies)
-    return rate, _of(said.total, share), said.total.mean_s
+    first, whole = demand.first_token_s, demand.total_s
+    asked = (first,) if whole is None else tuple(dict.fromkeys(min(whole * part, first or whole) for part in _PROMPT_PARTS))
+    found: list[tuple[float | None, tuple[float, float]]] = []
+    for budget in asked:
+        limits = Limits(SHARES[demand.share], total_s=None if budget is None else budget - crossing_s)
+        served = _served(0.0, ((1, prefill_s),), 1, 1.0, 0.0, limits)
+        if served is not None:
+            found.append((None if whole is None or budget is None else whole - budget, served))
+    return next((one for one in found if one[1][0] >= _ENOUGH * found[-1][1][0]), None)
 
 
-@lru_cache(maxsize=1024)
-def _answering(
-    points: tuple[tuple[int, float], ...], places: int, tokens: float, variation: float, per_token_s: float | None,
-    total_s: float | None, share: str,
+@lru_cache(maxsize=4096)
+def _served(
+    prefill_s: float, points: tuple[tuple[int, float], ...], places: int, tokens: float, variation: float, limits: Limits
 ) -> tuple[float, float] | None:
-    """Return the most answers a second of a replica that reads nothing, and their mean seconds; None when it is too slow."""
+    """Return the most requests a second that one replica serves within limits, and the mean seconds of one there.
 
-    def keeps(said: Latencies) -> bool:
-        return _within(said.per_token, per_token_s, share) and _within(said.total, total_s, share)
+    Args:
+        prefill_s, points, places, tokens, variation, limits: as `advisor.queueing.most_arrivals` has them.
 
-    rate = most_arrivals(0.0, points, tokens, places, keeps, variation)
-    if rate <= 0:
-        return None
-    said = latencies(rate, 0.0, points, tokens, places, variation)
-    assert isinstance(said, Latencies)
-    return rate, said.total.mean_s
-
-
-def _keeps(demand: Demand, said: Latencies) -> bool:
-    """Return whether latencies are what a class asks for."""
-    asked: tuple[tuple[Percentiles, float | None], ...] = (
-        (said.first_token, demand.first_token_s), (said.per_token, demand.per_token_s), (said.total, demand.total_s),
-    )
-    return all(_within(value, limit, demand.share) for value, limit in asked)
-
-
-def _within(said: Percentiles, limit: float | None, share: str) -> bool:
-    return limit is None or _of(said, share) <= limit
-
-
-def _of(said: Percentiles, share: str) -> float:
-    read: dict[str, Callable[[Percentiles], float]] = {
-        "p50": lambda one: one.p50_s, "p95": lambda one: one.p95_s, "p99": lambda one: one.p99_s,
-    }
-    return read[share](said)
+    Returns:
+        None where even a request that meets no other misses a limit.
+    """
+    rate = most_arrivals(prefill_s, points, tokens, places, limits, variation, _TOLERANCE)
+    return (rate, mean_total_s(rate, prefill_s, points, tokens, places, variation)) if rate > 0 else None
 
 
 def _least(demand: Demand, one: Service) -> str:
@@ -232,6 +214,10 @@ def _least(demand: Demand, one: Service) -> str:
         ("the first token", said.first_token, demand.first_token_s), ("a token", said.per_token, demand.per_token_s),
         ("the answer", said.total, demand.total_s),
     ):
-        if not _within(value, limit, demand.share):
+        if limit is not None and _of(value, demand.share) > limit:
             return f"{what} takes {seconds(_of(value, demand.share))} even alone, more than {seconds(limit)}"
     return "its targets leave no room for a second request"
+
+
+def _of(said: Percentiles, share: str) -> float:
+    return {"p50": said.p50_s, "p95": said.p95_s, "p99": said.p99_s}[share]

@@ -4,12 +4,15 @@ import math
 
 import pytest
 
-from advisor.queueing import Latencies, Unstable, latencies, limit_per_s, most_arrivals
+from advisor.queueing import Latencies, Limits, Unstable, keeps, latencies, limit_per_s, mean_total_s, most_arrivals
 from bench.queueing import Server, percentile, simulate
 from core.errors import BadInput
 
 TOKENS = 1000
 CHAT = Server("chat", 0.03, ((1, 0.012), (64, 0.030)), 200, 64)
+FEW = Server("few places", 0.05, ((1, 0.02), (8, 0.022)), 100, 8)
+SPREAD = Server("spread", 0.03, ((1, 0.012), (64, 0.030)), 120, 64, 1.0)
+ALIKE = Server("no step grows", 0.01, ((1, 0.02), (16, 0.02)), 50, 16)
 
 
 def _solved(*arguments, **named) -> Latencies:
@@ -79,10 +82,7 @@ def test_a_request_alone_takes_prompt_and_steps() -> None:
 
 
 @pytest.mark.parametrize("server", [
-    CHAT,
-    Server("few places", 0.05, ((1, 0.02), (8, 0.022)), 100, 8),
-    Server("long prompts", 0.4, ((1, 0.015), (32, 0.020)), 150, 32),
-    Server("spread", 0.03, ((1, 0.012), (64, 0.030)), 120, 64, 1.0),
+    CHAT, FEW, Server("long prompts", 0.4, ((1, 0.015), (32, 0.020)), 150, 32), SPREAD,
 ], ids=lambda server: server.name)
 @pytest.mark.parametrize("load", [0.3, 0.6])
 def test_percentiles_are_near_those_of_a_simulation_of_every_step(server: Server, load: float) -> None:
@@ -105,14 +105,61 @@ def test_more_than_can_be_served_says_how_much_can() -> None:
     assert said == Unstable(pytest.approx(1 / (0.03 + 200 * 0.030 / 64)))
 
 
-def test_the_most_arrivals_are_just_accepted() -> None:
-    rate = most_arrivals(0.03, CHAT.step_points, 200, 64, lambda said: said.total.p99_s <= 4.0)
+def _asked(server: Server) -> dict:
+    return {"prefill_s": server.prefill_s, "step_points": server.step_points, "output_tokens": server.output_tokens,
+            "most": server.most, "variation": server.variation}
+
+
+@pytest.mark.parametrize("latency", ["first_token", "per_token", "total"])
+@pytest.mark.parametrize("server", [CHAT, FEW, SPREAD, ALIKE], ids=lambda server: server.name)
+def test_a_limit_is_kept_exactly_where_the_told_percentile_keeps_it(server: Server, latency: str) -> None:
+    asked = _asked(server)
+    for load in (0.2, 0.8, 0.95):
+        rate = load * limit_per_s(server.prefill_s, server.step_points, server.output_tokens, server.most)
+        said = getattr(_solved(rate, **asked), latency)
+        for share, value in ((0.5, said.p50_s), (0.95, said.p95_s), (0.99, said.p99_s)):
+            assert keeps(rate, **asked, limits=Limits(share, **{f"{latency}_s": value * 1.003}))
+            assert not keeps(rate, **asked, limits=Limits(share, **{f"{latency}_s": value * 0.99}))
+
+
+def test_of_several_limits_each_has_to_be_kept() -> None:
+    asked = _asked(CHAT)
+    loose = {"first_token_s": 10.0, "per_token_s": 1.0, "total_s": 100.0}
+    assert keeps(3.0, **asked, limits=Limits(0.99, **loose))
+    for name, tight in (("first_token_s", 0.001), ("per_token_s", 0.001), ("total_s", 1.0)):
+        assert not keeps(3.0, **asked, limits=Limits(0.99, **{**loose, name: tight}))
+
+
+def test_more_than_can_be_served_keeps_no_limit_and_takes_for_ever() -> None:
+    assert not keeps(9.0, **_asked(CHAT), limits=Limits())
+    assert mean_total_s(9.0, **_asked(CHAT)) == math.inf
+
+
+@pytest.mark.parametrize("server", [CHAT, SPREAD], ids=lambda server: server.name)
+def test_the_mean_alone_is_that_of_all_latencies(server: Server) -> None:
+    assert mean_total_s(2.0, **_asked(server)) == pytest.approx(_solved(2.0, **_asked(server)).total.mean_s, rel=1e-12)
+
+
+@pytest.mark.parametrize("tolerance", [0.005, 0.02])
+def test_the_most_arrivals_are_just_accepted(tolerance: float) -> None:
+    rate = most_arrivals(0.03, CHAT.step_points, 200, 64, Limits(total_s=4.0), tolerance=tolerance)
     assert _solved(rate, 0.03, CHAT.step_points, 200, 64).total.p99_s <= 4.0
-    assert _solved(1.02 * rate, 0.03, CHAT.step_points, 200, 64).total.p99_s > 4.0
+    assert _solved((1 + 2 * tolerance) * rate, 0.03, CHAT.step_points, 200, 64).total.p99_s > 4.0
+
+
+def test_without_limits_the_most_arrivals_are_all_that_can_be_served() -> None:
+    limit = 1 / (0.03 + 200 * 0.030 / 64)
+    assert most_arrivals(0.03, CHAT.step_points, 200, 64, Limits()) == pytest.approx(limit, rel=0.006)
 
 
 def test_a_target_below_the_least_time_accepts_nothing() -> None:
-    assert most_arrivals(0.03, CHAT.step_points, 200, 64, lambda said: said.total.p50_s <= 1.0) == 0
+    assert most_arrivals(0.03, CHAT.step_points, 200, 64, Limits(0.5, total_s=1.0)) == 0
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.5, math.nan])
+def test_a_share_that_is_none_is_refused_in_one_line(share: float) -> None:
+    with pytest.raises(BadInput, match=r"got .*; expected .*; .+"):
+        Limits(share)
 
 
 @pytest.mark.parametrize("changed", [
