@@ -341,11 +341,8 @@ def verdict(results: list[Result], faults: list[str], taken_s: float) -> tuple[b
     unequal = f"; NOT EQUAL: {'; '.join(faults)}" if faults else "; every comparison with one runtime holds"
     drift = max((one.drift for one in results), key=abs)
     which = f" ({', '.join(wrong)})" if wrong else ""
-    return (
-        holds,
-        f"{'holds' if holds else 'FALLS SHORT'}: {told}{which}{unequal}; "
-        f"the machine itself drifted by {drift:+.1%} at most; {taken_s:.0f} s",
-    )
+    about = f"the machine itself drifted by {drift:+.1%} at most; {taken_s:.0f} s"
+    return holds, f"{'holds' if holds else 'FALLS SHORT'}: {told}{which}{unequal}; {about}"
 
 
 def main() -> int:
