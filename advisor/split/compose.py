@@ -122,7 +122,25 @@ def _held(mixed: Mixed, plan: Planned, given: Given, singles: tuple[Single, ...]
         found for side in used
         if (found := price_break_even(side, used, plan.seconds.mid, singles, mixed.options.least_saving)) is not None
     )
-    return replace(plan, verdicts=verdicts, break_even=(*plan.break_even, *turns))
+    missed = _missed(given.workload, plan)
+    return replace(
+        plan, verdicts=verdicts, break_even=(*plan.break_even, *turns), feasible=plan.feasible and not missed,
+        missing=(*plan.missing, *missed),
+    )
+
+
+def _missed(workload: Workload, plan: Planned) -> tuple[str, ...]:
+    """Return which of its deadline and its budget a job of a known total misses when it is shared so, one phrase each."""
+    steps, targets = workload.total_steps, workload.targets
+    if steps is None or plan.seconds is None or plan.mode == "serving":
+        return ()
+    missed: list[str] = []
+    hours = steps * plan.seconds.mid / 3600.0
+    if targets.deadline_h is not None and hours > targets.deadline_h:
+        missed.append(f"the split takes {hours:.3g} h and misses the deadline of {targets.deadline_h:g} h")
+    if targets.budget_usd is not None and plan.cost_usd is not None and plan.cost_usd.mid > targets.budget_usd:
+        missed.append(f"the split costs {plan.cost_usd.mid:.4g} USD and misses the budget of {targets.budget_usd:g} USD")
+    return tuple(missed)
 
 
 def _verdicts(

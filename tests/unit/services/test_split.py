@@ -102,6 +102,24 @@ def test_without_a_given_link_that_of_the_hosts_is_taken_and_said() -> None:
     assert any("network of the hosts" in text for text in told.missing)
 
 
+def test_a_deadline_that_only_both_pools_meet_is_met_by_both() -> None:
+    job = {**TRAIN, "total": {"steps": 10000}}
+    free = planned(job, mode="data")
+    assert free.best_single is not None
+    assert free.best_single.seconds is not None
+    deadline_h = (seconds(free) + free.best_single.seconds.mid) / 2 * 10000 / 3600
+    told = planned({**job, "targets": {"deadline_h": deadline_h}}, mode="data")
+    assert all(not one.feasible for one in told.singles)
+    assert (told.verdict, told.best_single) == ("hybrid", None)
+    assert "no pool alone will do" in told.sentence
+
+
+def test_a_deadline_that_even_both_pools_miss_is_told() -> None:
+    told = planned({**TRAIN, "total": {"steps": 10000}, "targets": {"deadline_h": 0.5}}, mode="data")
+    assert told.verdict == "single"
+    assert any("misses the deadline of 0.5 h" in text for text in told.missing)
+
+
 @pytest.mark.parametrize(("pools", "options", "said"), [
     (("h100-sxm=8",), {}, "1 pools"),
     (("h100-sxm=8", "tpu-v6e=3"), {}, "a count that a slice has"),
