@@ -12,7 +12,7 @@ the same layout; what crosses is added to the time to the first token.
 from dataclasses import dataclass
 from functools import lru_cache
 
-from advisor.queueing import Latencies, Limits, Percentiles, latencies, mean_total_s, most_arrivals
+from advisor.queueing import Latencies, Limits, Percentiles, keeps, latencies, mean_total_s, most_arrivals
 from advisor.split.serving_words import Leg, Replica, Route, ServingProblem
 from core.device import Link
 from core.errors import BadInput
@@ -179,15 +179,25 @@ def _reading(demand: Demand, prefill_s: float, crossing_s: float) -> tuple[float
     """
     if prefill_s <= 0:
         return None
-    first, whole = demand.first_token_s, demand.total_s
-    asked = (first,) if whole is None else tuple(dict.fromkeys(min(whole * part, first or whole) for part in _PROMPT_PARTS))
-    found: list[tuple[float | None, tuple[float, float]]] = []
-    for budget in asked:
-        limits = Limits(SHARES[demand.share], total_s=None if budget is None else budget - crossing_s)
-        served = _served(0.0, ((1, prefill_s),), 1, 1.0, 0.0, limits)
-        if served is not None:
-            found.append((None if whole is None or budget is None else whole - budget, served))
-    return next((one for one in found if one[1][0] >= _ENOUGH * found[-1][1][0]), None)
+    first, whole, share = demand.first_token_s, demand.total_s, SHARES[demand.share]
+    if whole is None:
+        served = _reads(prefill_s, Limits(share, total_s=None if first is None else first - crossing_s))
+        return None if served is None else (None, served)
+    budgets = tuple(dict.fromkeys(min(whole * part, first or whole) for part in _PROMPT_PARTS))
+    best = _reads(prefill_s, Limits(share, total_s=budgets[-1] - crossing_s))
+    if best is None:
+        return None
+    enough = _ENOUGH * best[0]
+    for budget in budgets[:-1]:
+        limits = Limits(share, total_s=budget - crossing_s)
+        if keeps(enough, 0.0, ((1, prefill_s),), 1.0, 1, limits) and (served := _reads(prefill_s, limits)) is not None:
+            return whole - budget, served
+    return whole - budgets[-1], best
+
+
+def _reads(prefill_s: float, limits: Limits) -> tuple[float, float] | None:
+    """Return the most prompts a second within limits of the whole, and the mean seconds of one."""
+    return _served(0.0, ((1, prefill_s),), 1, 1.0, 0.0, limits)
 
 
 @lru_cache(maxsize=4096)
