@@ -4,13 +4,14 @@ import click
 
 from cli import shapes
 from cli.main import DONE, FINDING
-from cli.output import document, progress, table, write
-from cli.parts import Number, json_flag, tell_progress, titled
+from cli.output import document, progress, write
+from cli.parts import Number, json_flag, tell_progress, tell_sections, titled
 from core.errors import TandemError
-from core.split import MODES, Split, SplitOptions, SplitRun
+from core.split import MODES, Split, SplitOptions, SplitRun, Verified
 from core.workload import OBJECTIVES
-from reports.split_text import Section, sections
-from services import runs, work, workflows, workloads
+from reports.split_run_text import verified_sections
+from reports.split_text import sections
+from services import runs, split_run, work, workflows, workloads
 from services import split as service
 
 
@@ -41,6 +42,8 @@ def split(
     rate = None if link_gbps is None else link_gbps * 1e9 / 8
     latency_s = None if link_gbps is None else link_latency_ms / 1e3
     options = SplitOptions(pools, mode or "", rate, latency_s, least_saving, verify, budget_s)
+    if verify:
+        split_run.check(understood.document, options)
     run_id = service.create(understood.document, options, objective)
     progress(f"run {run_id}: {titled(understood.workload)}")
     work.work(run_id, tell_progress)
@@ -50,13 +53,26 @@ def split(
     if as_json:
         document(shapes.split(run.split, run_id))
     else:
-        for section in sections(run.split.split, run.workload):
-            _tell(section)
+        tell_sections(sections(run.split.split, run.workload))
+        if run.split.verified is not None:
+            _tell_verified(run.split.verified)
         write(f"\nKept: ./tandem show {run_id}; ./tandem report {run_id} --format html -o report.html")
-    verified = run.split.verified
-    failed = verify and (verified is None or bool(verified.ended) or not all(check.holds for check in verified.checks))
-    planned = run.split.split.seconds is not None or run.split.split.best_single is not None
-    return FINDING if failed or not planned else DONE
+    return _code(run.split, verify=verify)
+
+
+def _code(told: SplitRun, *, verify: bool) -> int:
+    """Return the exit code: a run that ended early or is not equal to one side alone is a finding, and so is no plan at all."""
+    found = told.verified
+    if verify:
+        return DONE if found is not None and not found.ended and all(check.holds for check in found.checks) else FINDING
+    return DONE if told.split.seconds is not None or told.split.best_single is not None else FINDING
+
+
+def _tell_verified(found: Verified) -> None:
+    """Write what came of running the plan."""
+    how = f", planned from {'; '.join(found.planned_s.evidence)}" if found.planned_s is not None else ""
+    write(f"\nRun for real, mode {found.mode}{how}:")
+    tell_sections(verified_sections(found))
 
 
 def _tell_workflow(told: Split, *, as_json: bool) -> int:
@@ -64,15 +80,5 @@ def _tell_workflow(told: Split, *, as_json: bool) -> int:
     if as_json:
         document(shapes.split(SplitRun(told), None))
     else:
-        for section in sections(told):
-            _tell(section)
+        tell_sections(sections(told))
     return DONE if told.shares else FINDING
-
-
-def _tell(section: Section) -> None:
-    """Write one part of the answer: its title, what it says, its table."""
-    write(("\n" if section.rows else "") + section.title)
-    for line in section.text:
-        write(line)
-    if section.rows:
-        table(section.heads, section.rows)

@@ -4,49 +4,127 @@ The sides may be two devices, or two runtimes on one device whose cores they div
 """
 
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from typing import Any
 
 import intake
-from advisor.split.data_parallel import plan_data
-from advisor.split.data_parallel_words import DataPlan
 from core.device import Device
 from core.errors import BadInput, Cancelled
 from core.probe import Runtime
-from core.quantity import Quantity, log_normal
+from core.quantity import log_normal
 from core.settings import Settings
 from core.split import Split, SplitOptions, Verified
 from core.workload import Workload
 from probes.environment import only_device
+from probes.inventory import devices as attached_devices
 from probes.lease import Place
-from probes.split.calibration import calibrate
 from probes.split.handle import SideLost
 from probes.split.run import run
 from probes.split.session import SplitSession
-from probes.split.words import Calibrated, LinkSpec, Ran, SideSpec, SplitFailure, SplitTask
+from probes.split.words import MODES, LinkSpec, Ran, SideSpec, SplitFailure
+from services.context import context
 from services.probing import Reporter
+from services.runtimes import known_runtimes
 from services.split import asked_pools
-from services.split_measured import data_problem, single_s, task_of
+from services.split_run_bench import Bench, Ready
+from services.split_run_modes import check_mode, prepared
 
 PLANNED_SIGMA = 0.08
 """Deviation of ln(measured / planned) of a step whose pieces were measured; `bench.split_verify` shows what it is."""
-CALIBRATION_SHARE = 0.5
-"""Part of the budget that measuring the pieces may take; the rest is for steps."""
-WINDOWS = 9
-SHORTEST_WINDOW_S, LONGEST_WINDOW_S, ROUNDS = 0.1, 1.0, 2
+STAGES = 5
+"""Stages that are told at least: starting, measuring, planning and measuring again, running, done."""
 RUNTIMES_SHOWN = 6
+
+
+class Stages:
+    """Tells how far a run is, stage by stage.
+
+    Args:
+        reporter: hears of every stage; what it counted before stays counted.
+    """
+
+    def __init__(self, reporter: Reporter) -> None:
+        self._reporter, self._begun = reporter, False
+        reporter.more(STAGES)
+        self._last = reporter.progress.total
+
+    def begin(self, stage: str) -> None:
+        """Tell what is done now; what was done before is counted, but never as the last while something is done."""
+        progress = self._reporter.progress
+        done = min(progress.done + 1, self._last - 1) if self._begun else progress.done
+        self._begun = True
+        self._reporter.progress = replace(progress, done=done, place=0)
+        self._reporter.at(stage)
+
+    def wait(self, place: Place) -> None:
+        """Tell the place in the queue for a device."""
+        self._reporter.at(f"waiting for the device: {place.words}")
+
+    def end(self) -> None:
+        """Tell that nothing is left to do."""
+        self._reporter.progress = replace(self._reporter.progress, done=self._last)
+        self._reporter.at("the split was run")
+
+
+def check(document: Mapping[str, Any], options: SplitOptions) -> None:
+    """Refuse what cannot be run, before anything is planned or started.
+
+    Args:
+        document: of the workload.
+        options: pools and mode.
+
+    Raises:
+        BadInput: pools that are not two attached ones, a runtime that is not installed, a mode or model that cannot be run.
+    """
+    attached = attached_devices()
+    runtimes = known_runtimes(context().settings, attached)
+    workload = intake.read_document(document)
+    asked = asked_pools(workload, options.pools, attached, runtimes)
+    _refuse_pools([(one.pool.accelerator, one.pool.attached) for one in asked])
+    for one in asked:
+        if one.runtime:
+            _runtime(one.runtime, runtimes)
+    if options.mode:
+        check_mode(workload, options.mode)
+        return
+    refused: list[BadInput] = []
+    for mode in MODES:
+        try:
+            check_mode(workload, mode)
+        except BadInput as error:
+            refused.append(error)
+    if len(refused) == len(MODES):
+        raise refused[0]
+
+
+def mode_to_run(workload: Workload, asked: str, planned: str) -> str:
+    """Return the mode that was asked for, else that of the plan where it can be run, else the first that can.
+
+    Raises:
+        BadInput: the mode that was asked for, or every mode, cannot be run.
+    """
+    if asked:
+        check_mode(workload, asked)
+        return asked
+    for mode in (*([planned] if planned in MODES else []), *MODES):
+        with suppress(BadInput):
+            check_mode(workload, mode)
+            return mode
+    check_mode(workload, MODES[0])
+    return MODES[0]
 
 
 def verified(
     document: Mapping[str, Any], options: SplitOptions, split: Split, devices: Sequence[Device], runtimes: Sequence[Runtime],
-    settings: Settings, reporter: Reporter, should_stop: Any,
+    settings: Settings, reporter: Reporter, should_stop: Callable[[], bool],
 ) -> Verified:
     """Run a split and return what came of it; whatever ends it early is told with what was measured until then.
 
     Args:
         document: of the workload.
-        options: pools, link, budget.
+        options: pools, link, mode, budget.
         split: as it was planned from the catalog and from stored measurements.
         devices, runtimes: attached and known.
         settings: for leases and caches.
@@ -54,32 +132,54 @@ def verified(
         should_stop: asked several times a second.
 
     Raises:
-        BadInput: pools that are not two attached ones, or runtimes that cannot be run here.
+        BadInput: pools that are not two attached ones, runtimes that cannot be run here, or a model that cannot be run so.
     """
     workload = intake.read_document(document)
     sides = sides_to_run(workload, options, split, devices, runtimes)
+    mode = mode_to_run(workload, options.mode, split.mode)
     link = LinkSpec(bytes_per_s=options.link_bytes_per_s, latency_s=options.link_latency_s or 0.0)
-    task = SplitTask(
-        "data", tuple((block.kind, block.sizes, block.repeats) for block in workload.blocks), workload.batch,
-        rows=_halves(workload.batch), optimizer=workload.optimizer, dtype=workload.dtype,
-    )
-    def waits(place: Place) -> None:
-        reporter.at(f"waiting for the device: {place.words}")
+    return run_sides(workload, sides, mode, link, options.budget_s, settings, reporter, should_stop)
 
-    with SplitSession(sides, settings, None, should_stop, waits) as held:
+
+def run_sides(
+    workload: Workload, sides: tuple[SideSpec, SideSpec], mode: str, link: LinkSpec, budget_s: float, settings: Settings,
+    reporter: Reporter, should_stop: Callable[[], bool],
+) -> Verified:
+    """Measure, plan and run a workload on two sides in one mode; arguments as `verified` has them.
+
+    Args:
+        workload: checked by `check_mode`.
+        sides: in the order asked.
+        mode: one of `probes.split.words.MODES`.
+        link: between them.
+        budget_s: seconds of running at most.
+        settings, reporter, should_stop: as `verified` has them.
+    """
+    stages = Stages(reporter)
+    names, ready = (sides[0].name, sides[1].name), None
+    held: list[SplitSession] = []
+    with ExitStack() as stack:
+        def opened(swapped: bool) -> SplitSession:
+            nonlocal names
+            pair = (sides[1], sides[0]) if swapped else sides
+            names = (pair[0].name, pair[1].name)
+            held.append(stack.enter_context(SplitSession(pair, settings, None, should_stop, stages.wait)))
+            held[-1].open(link)
+            return held[-1]
+
         try:
-            reporter.at("starting both sides")
-            held.open(link)
-            reporter.at("measuring the pieces of a step")
-            found = _calibrated(held, task, options.budget_s)
-            plan = _plan(found, sides, workload.batch)
-            if plan is None:
-                return _told(sides, None, None, SplitFailure("pace", "the pieces of a step could not be measured"), None)
-            reporter.at("running the plan")
-            ran = run(held, task_of(task, plan), options.budget_s * (1.0 - CALIBRATION_SHARE))
-            return _told(sides, plan, found, ran, workload.batch)
+            stages.begin("starting both sides")
+            bench = Bench(opened, names, workload, budget_s, stages.begin)
+            ready = prepared(bench, mode)
+            if ready is None:
+                failed = SplitFailure("pace", "the pieces of a step could not be measured")
+                return told(mode, names, None, failed)
+            stages.begin(f"running the plan: {ready.evidence}")
+            ran = run(bench.session, ready.task, bench.running_s)
+            stages.end()
+            return told(mode, names, ready, ran)
         except (SideLost, Cancelled) as error:
-            return _told(sides, None, None, held.failure(error), None)
+            return told(mode, names, ready, held[-1].failure(error))
 
 
 def sides_to_run(
@@ -97,23 +197,27 @@ def sides_to_run(
         BadInput: more or fewer than two attached pools, or a runtime that is not installed.
     """
     asked = asked_pools(workload, options.pools, devices, runtimes)
-    attached = [one for one in asked if one.pool.attached]
-    if len(asked) != 2 or len(attached) != 2:
-        rented = [one.pool.accelerator for one in asked if not one.pool.attached]
-        got = f"{', '.join(rented)}, not attached" if rented else f"{len(asked)} pools"
-        raise BadInput(f"{got} with --verify", "two attached devices, such as cpu:0@jax and cpu:0@torch-eager", "run without it")
-    cores = _cores(attached[0].pool.accelerator == attached[1].pool.accelerator)
+    _refuse_pools([(one.pool.accelerator, one.pool.attached) for one in asked])
+    cores = _cores(asked[0].pool.accelerator == asked[1].pool.accelerator)
     specs: list[SideSpec] = []
-    for index, one in enumerate(attached):
+    for index, one in enumerate(asked):
         device = next(device for device in devices if device.id == one.pool.accelerator)
         runtime = _runtime(one.runtime or split.singles[index].runtime, runtimes)
         name = f"{device.id} ({runtime.id}){f' {index + 1}' if options.pools[0] == options.pools[1] else ''}"
         specs.append(SideSpec(
             name, runtime.id, device.kind, runtime.interpreter, cores[index] if device.kind == "cpu" else (),
-            device.uuid if index == 0 or device.id != attached[0].pool.accelerator else "", tuple(only_device(device).items()),
+            device.uuid if index == 0 or device.id != asked[0].pool.accelerator else "", tuple(only_device(device).items()),
             device.board.vendor if device.board is not None else "",
         ))
     return specs[0], specs[1]
+
+
+def _refuse_pools(pools: Sequence[tuple[str, bool]]) -> None:
+    """Refuse pools, (name, attached), that are not two attached ones."""
+    rented = [name for name, attached in pools if not attached]
+    if rented or len(pools) != 2:
+        got = f"{', '.join(rented)}, not attached" if rented else f"{len(pools)} pools"
+        raise BadInput(f"{got} with --verify", "two attached devices, such as cpu:0@jax and cpu:0@torch-eager", "run without it")
 
 
 def _cores(shared: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -135,37 +239,15 @@ def _runtime(name: str, runtimes: Sequence[Runtime]) -> Runtime:
     return found
 
 
-def _halves(batch: int) -> tuple[int, int]:
-    return batch - batch // 2, batch // 2
+def told(mode: str, names: tuple[str, str], ready: Ready | None, ran: Ran | SplitFailure) -> Verified:
+    """Return what came of a run in words that pages and commands tell.
 
-
-def _calibrated(session: SplitSession, task: SplitTask, budget_s: float) -> Calibrated:
-    """Measure the pieces at a few shares, both sides at once, and the whole batch on each alone."""
-    batch = task.batch
-    firsts = sorted({max(1, min(batch - 1, round(batch * part))) for part in (0.125, 0.5, 0.875)})
-    together = [(first, batch - first) for first in firsts] if batch > 1 else [(1, 1)]
-    windows = len(together) + 2
-    each_s = budget_s * CALIBRATION_SHARE / (windows * ROUNDS * 2)
-    span_s = min(LONGEST_WINDOW_S, max(SHORTEST_WINDOW_S, each_s))
-    return calibrate(session, task, together, ((batch,), (batch,)), seconds=span_s, rounds=ROUNDS)
-
-
-def _plan(found: Calibrated, sides: tuple[SideSpec, SideSpec], batch: int) -> DataPlan | None:
-    """Return the best shares of two sides that both work; a side that is not worth its share is told by its single."""
-    problem = data_problem(found, (sides[0].name, sides[1].name), batch, least_pools=2)
-    return None if problem is None else plan_data(problem)
-
-
-def _told(
-    sides: tuple[SideSpec, SideSpec], plan: DataPlan | None, found: Calibrated | None, ran: Ran | SplitFailure, batch: int | None
-) -> Verified:
-    """Return what came of it in words that pages and commands tell."""
-    names = (sides[0].name, sides[1].name)
-    planned: Quantity | None = None
-    if plan is not None:
-        planned = log_normal(plan.seconds, PLANNED_SIGMA, "measured", "pieces of a step, measured while both sides work")
-    alone = (None, None) if found is None or batch is None else (single_s(found, 0, batch), single_s(found, 1, batch))
-    shares = () if plan is None else tuple(share.weight for share in plan.shares)
+    Args:
+        mode: that was run.
+        names: of the sides.
+        ready: what was planned; None where it ended before.
+        ran: what was measured.
+    """
     ended = ""
     checks, losses, timeline = (), (), ()
     if isinstance(ran, SplitFailure):
@@ -174,9 +256,10 @@ def _told(
         checks, losses = ran.checks, ran.losses
         with suppress(IndexError, ValueError):
             timeline = ran.timeline(names)
-    link = None
-    if found is not None and plan is not None:
-        problem = data_problem(found, names, batch or 1)
-        link = problem.links[0][1] if problem is not None else None
-    drawn = () if plan is None else plan.timeline
-    return Verified("data", names, planned, ran.step_s, alone, shares, timeline, checks, losses, link, ended, drawn)
+    if ready is None:
+        return Verified(mode, names, None, ran.step_s, (None, None), (), timeline, checks, losses, None, ended)
+    planned = log_normal(ready.seconds, PLANNED_SIGMA, "measured", ready.evidence)
+    alone, shares = ready.single_s, ready.shares
+    return Verified(
+        mode, names, planned, ran.step_s, alone, shares, timeline, checks, losses, ready.link, ended, ready.timeline
+    )
