@@ -29,7 +29,7 @@ QUANTILES = (0.5, 0.95, 0.99)
 _EDGES = np.array([*np.linspace(0.0, 0.95, 16), 0.975, 0.99, 0.997])
 """Shares of arrivals between which the states that they find are taken together: finer where the percentiles lie."""
 _TOLD = 1.2e-3
-"""By which part, above the least possible time, a told percentile may lie over the true one: two grids of 15 parts, cells of 26 %."""
+"""By which part, above the least possible time, a told percentile may lie over the true one: cells of 26 %, twice cut in 15."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 _NEVER, _FAR, _CROWD = 1e-10, 1e-6, 4000
 """Shares that are left out, of arrivals and of those who wait, and the longest queue that is followed."""
 _STEPS = 16
-"""Steps of the trapezoidal rule over an answer: percentiles are within a part in 1,000 of those of 320 on the servers of `bench.queueing`."""
+"""Steps of the trapezoidal rule over an answer: on the servers of `bench.queueing` percentiles are those of 320 to 1 in 1,000."""
 
 
 @dataclass(slots=True)

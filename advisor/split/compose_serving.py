@@ -4,21 +4,23 @@ What a step of a replica takes is told by `advisor.split.replicas`; the queue be
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from advisor.split.given import Given
 from advisor.split.judgement import Planned
 from advisor.split.replicas import Key, Timed, replicas_of, sizes_of
-from advisor.split.serving import plan_serving
+from advisor.split.serving import SPAN, plan_serving, turning_factor
 from advisor.split.serving_rates import Demand, Server, Service, problem_of
-from advisor.split.serving_words import FleetAlone, NoFleet, Replica, ServingPlan
+from advisor.split.serving_words import FleetAlone, NoFleet, Replica, ServingPlan, ServingProblem
 from advisor.split.sides import Side
 from core.quantity import Quantity, exact, log_normal
 from core.sketching import output_of, prompt_of
-from core.split import Share, Single, pool_words
+from core.split import BreakEven, Share, Single, pool_words
 from core.workload import RequestClass, Workload
 
 SIZES = 3
 """Replicas of so many sizes are tried: the fewest chips that hold the model, and doublings."""
+DOES = {"whole": "", "prefill": " that read prompts", "decode": " that answer"}
 
 
 def serving_of(given: Given) -> Planned:
@@ -35,7 +37,9 @@ def serving_of(given: Given) -> Planned:
     timed = {demand.name: replicas_of(demand.prompt, demand.output, able, given.variant) for demand, _ in demands}
     servers = [server for side in able for server in _servers(side, demands, timed)]
     if not servers:
-        return Planned("serving", missing=missing or ("the model fits on no replica",), said="no pool holds a replica")
+        none = tuple(_single(side, ()) for side in sides)
+        unheld = tuple(f"{side.name}: {one.missing}" for side, one in zip(sides, none, strict=True))
+        return Planned("serving", missing=unheld, said="no pool holds a replica", singles=none)
     ways = tuple(
         (first.name, second.name, link) for a, first in enumerate(sides) for b, second in enumerate(sides)
         if (link := links[a][b]) is not None
@@ -45,10 +49,13 @@ def serving_of(given: Given) -> Planned:
     )
     found = plan_serving(problem)
     sigma, tier = _doubt(timed)
-    singles = tuple(_single(side, found.singles, problem.missing) for side in sides)
+    singles = tuple(_single(side, found.singles) for side in sides)
     if isinstance(found, NoFleet):
-        return Planned("serving", missing=(*missing, *found.missing), said="; ".join(found.missing), singles=singles)
-    return _planned(found, sides, singles, log_normal(found.seconds, sigma, tier, "queue of each replica with random arrivals"))
+        said = _none_serves(problem) or "; ".join(found.missing)
+        return Planned("serving", missing=(*missing, said), said=said, singles=singles)
+    seconds = log_normal(found.seconds, sigma, tier, "queue of each replica with random arrivals")
+    planned = _planned(found, sides, singles, seconds)
+    return replace(planned, missing=missing, curves=lambda: ((), _turns(problem, found, able)))
 
 
 def _demands(workload: Workload) -> tuple[tuple[RequestClass, Mapping[str, object]], ...] | str:
@@ -106,12 +113,12 @@ def _doubt(timed: Mapping[str, Mapping[Key, list[Timed]]]) -> tuple[float, str]:
     return max(every, default=(0.0, "datasheet"))
 
 
-def _single(side: Side, fleets: Sequence[FleetAlone], missing: Sequence[tuple[str, str, str]]) -> Single:
+def _single(side: Side, fleets: Sequence[FleetAlone]) -> Single:
     """Return the cheapest fleet of one pool alone, its price an hour as cost."""
     alone = next((fleet for fleet in fleets if fleet.pool == side.name), None)
     if alone is None or alone.price_usd_per_h is None:
-        why = side.missing or next((said for _, name, said in missing if name.startswith(side.name)), "") or (
-            alone.missing if alone is not None else "no price is known")
+        unheld = side.missing or ("no price is known" if side.pool.price_usd_per_h is None else "the model fits on no part of it")
+        why = unheld if alone is None else alone.missing
         return Single(side.pool, side.runtime, None, None, None, feasible=False, missing=why)
     cost = exact(alone.price_usd_per_h, "published", "price of its replicas")
     return Single(side.pool, side.runtime, None, cost, None, feasible=True)
@@ -131,10 +138,46 @@ def _planned(found: ServingPlan, sides: Sequence[Side], singles: tuple[Single, .
         ))
     cost = exact(found.price_usd_per_h, "published", "prices of the replicas for an hour")
     fleet = " + ".join(
-        f"{group.count} replicas of {group.replica.rpartition(' by ')[2]} on {pool_words(side.pool)}"
+        f"{_count(group.count, 'replica')} of {_count(int(group.replica.rpartition(' by ')[2]), 'chip')} on "
+        f"{pool_words(side.pool)}{DOES[group.role]}"
         for side in sides for group in found.groups if group.pool == side.name
     )
     said = f"{fleet} for {found.price_usd_per_h:.4g} USD an hour"
     return Planned(
         "serving", seconds, cost, None, found.terms, tuple(shares), found.moves, found.timeline, said=said, singles=singles,
     )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _none_serves(problem: ServingProblem) -> str:
+    """Return which classes no kind of replica serves within its targets; empty when each has one."""
+    served = {route.request for route in problem.routes}
+    unserved = [name for name, _ in problem.requests if name not in served]
+    return f"no replica of these pools keeps the targets of {' and '.join(unserved)}" if unserved else ""
+
+
+def _turns(problem: ServingProblem, found: ServingPlan, sides: Sequence[Side]) -> tuple[BreakEven, ...]:
+    """Return up to which price of each pool the fleet stays the cheapest, and below which an idle pool would be part of it."""
+    told: list[BreakEven] = []
+    for side in sides:
+        now = side.pool.price_usd_per_h
+        if not now or side.name not in problem.pools:
+            continue
+        factor = turning_factor(problem, found, side.name)
+        at = None if factor is None else now * factor
+        used = any(group.pool == side.name for group in found.groups)
+        told.append(BreakEven("price", "USD/h", now, at, _words(side, at, used)))
+    return tuple(told)
+
+
+def _words(side: Side, at: float | None, used: bool) -> str:
+    name, now = pool_words(side.pool), f"(now {side.pool.price_usd_per_h or 0.0:.4g})"
+    if used:
+        fleet = "this fleet stays the cheapest"
+        return f"{fleet} at up to {SPAN:g} times the price of {name} {now}" if at is None else (
+            f"{fleet} up to {at:.4g} USD an hour for {name} {now}")
+    return f"{name} is no part of the cheapest fleet even at 1/{SPAN:g} of its price {now}" if at is None else (
+        f"{name} would be part of the cheapest fleet below {at:.4g} USD an hour {now}")

@@ -16,6 +16,10 @@ from core.split import Bar, Move
 _TINY = 1e-7
 _FEWER_CHIPS = 1e-7
 """What a chip counts beside its price, relative to the dearest replica: of two fleets that cost the same, the smaller one."""
+SPAN = 100.0
+"""A pool's price is followed from a hundredth to a hundred times of it."""
+_SAME, _CORNERS = 1e-6, 40
+"""Part by which two prices may differ and are one; fleets that are tried on the way to where the choice turns, at most."""
 _NONE_WILL = "no number of its replicas serves it all within the targets"
 
 
@@ -43,20 +47,55 @@ def plan_serving(problem: ServingProblem, limit_s: float = 20.0) -> ServingPlan 
     )
 
 
-def price_at(problem: ServingProblem, pool: str, factor: float, limit_s: float = 20.0) -> float:
-    """Return dollars an hour of the cheapest fleet when one pool's replicas cost so many times as much; infinite without one.
+def priced(problem: ServingProblem, pool: str, factor: float) -> ServingProblem:
+    """Return the same problem with one pool's replicas at so many times their price.
 
     Args:
         problem: with the prices of now.
         pool: whose prices change.
         factor: 1 for those of now, from 0.
-        limit_s: as `plan_serving` has it.
     """
-    priced = tuple(
+    replicas = tuple(
         replace(one, price_usd_per_h=one.price_usd_per_h * factor) if one.pool == pool else one for one in problem.replicas
     )
-    found = _solve(replace(problem, replicas=priced), problem.routes, limit_s)
-    return float("inf") if isinstance(found, tuple) else found.price
+    return replace(problem, replicas=replicas)
+
+
+def turning_factor(problem: ServingProblem, plan: ServingPlan, pool: str, limit_s: float = 2.0) -> float | None:
+    """Return at how many times one pool's price another fleet becomes the cheapest; None when none does within `SPAN`.
+
+    For a pool that the fleet uses it is 1 or more, for one that it does not 1 or less. What a given fleet costs is a line in the
+    factor, and the least of all fleets their lower hull: from the far end on, where the best fleet's line meets this one's is
+    the next factor to look at, until none is below. That ends after as many steps as the hull has corners, mostly two or three.
+
+    Args:
+        problem: with the prices of now.
+        plan: its cheapest fleet.
+        pool: whose price is moved.
+        limit_s: seconds that the solver may take at each factor; None is returned where it is cut short.
+
+    Source: Newton's method for the zero of a concave function of pieces, as Dinkelbach, Management Science 13, 1967.
+    """
+    mine, rest = _parts(plan.groups, pool)
+    factor = SPAN if mine > 0 else 1 / SPAN
+    turned = None
+    for _ in range(_CORNERS):
+        found = _solve(priced(problem, pool, factor), problem.routes, limit_s)
+        if isinstance(found, tuple) or found.price >= (rest + factor * mine) * (1 - _SAME):
+            return turned
+        theirs, others = _parts(found.groups, pool)
+        theirs /= factor
+        if abs(theirs - mine) <= _SAME * max(theirs, mine):
+            return turned
+        meets = (others - rest) / (mine - theirs)
+        turned = factor = max(meets, 1.0) if mine > 0 else min(max(meets, 1 / SPAN), 1.0)
+    return turned
+
+
+def _parts(groups: tuple[Group, ...], pool: str) -> tuple[float, float]:
+    """Return what a fleet costs an hour on one pool, and on all others."""
+    mine = sum(group.price_usd_per_h for group in groups if group.pool == pool)
+    return mine, sum(group.price_usd_per_h for group in groups if group.pool != pool)
 
 
 class _Found:
@@ -70,10 +109,13 @@ class _Found:
 
 def _alone(problem: ServingProblem, pool: str, limit_s: float) -> FleetAlone:
     """Return the cheapest fleet of one pool."""
-    routes = tuple(route for route in problem.routes if all(problem.pool_of(leg.replica) == pool for leg in route.legs))
-    found = _solve(problem, routes, limit_s)
+    replicas = tuple(one for one in problem.replicas if one.pool == pool)
+    names = {one.name for one in replicas}
+    routes = tuple(route for route in problem.routes if all(leg.replica in names for leg in route.legs))
+    missing = tuple(one for one in problem.missing if one[1] in names)
+    found = _solve(replace(problem, replicas=replicas, routes=routes, links=(), missing=missing), routes, limit_s)
     if isinstance(found, tuple):
-        return FleetAlone(pool, None, (), found[0])
+        return FleetAlone(pool, None, (), "; ".join(found))
     return FleetAlone(pool, found.price, found.groups)
 
 
@@ -107,7 +149,7 @@ def _solve(problem: ServingProblem, routes: tuple[Route, ...], limit_s: float) -
             part: rates[route.request] * route.crossing_bytes / link.bytes_per_s
             for part, route in zip(parts, routes, strict=True) if _crosses(problem, route) == (source, target)
         }, most=LINK_USE)
-    solved = program.solve(limit_s)
+    solved = program.solve(limit_s, presolve=False)
     if not solved.values:
         return (_NONE_WILL if solved.infeasible else f"the solver found no fleet within {limit_s:g} s",)
     fractions = [max(solved.values[part], 0.0) for part in parts]
@@ -119,9 +161,9 @@ def _limit(program: Program, problem: ServingProblem, counts: dict[tuple[str, st
     for one in problem.replicas:
         if one.most is not None:
             program.row({count: 1.0 for (name, _), count in counts.items() if name == one.name}, most=one.most)
-    chips = {one.name: float(one.chips) for one in problem.replicas}
+    chips, pools = {one.name: one.chips for one in problem.replicas}, {one.name: one.pool for one in problem.replicas}
     for pool, most in problem.stocks:
-        program.row({count: chips[name] for (name, _), count in counts.items() if problem.pool_of(name) == pool}, most=most)
+        program.row({count: chips[name] for (name, _), count in counts.items() if pools[name] == pool}, most=most)
 
 
 def _read(

@@ -32,11 +32,13 @@ class Program:
         if factors:
             self.rows.append((factors, least, most))
 
-    def solve(self, limit_s: float) -> "Solved":
+    def solve(self, limit_s: float, *, presolve: bool = True) -> "Solved":
         """Return the least price, proven where the time allows.
 
         Args:
             limit_s: seconds that the solver may take.
+            presolve: whether the program is made smaller first. A small one is solved as fast without; and HiGHS writes a line
+                of its own to the standard output where it has to mend what it made smaller, which is rarer then.
         """
         if not self.price:
             return Solved((), float("inf"), float("inf"), infeasible=True)
@@ -50,7 +52,8 @@ class Program:
         limits = solver.LinearConstraint(matrix, [row[1] for row in self.rows], [row[2] for row in self.rows])
         done = solver.milp(
             np.array(self.price), integrality=np.array(self.whole, dtype=float), constraints=limits if entries else (),
-            bounds=solver.Bounds(0.0, np.array(self.upper)), options={"mip_rel_gap": 0.0, "time_limit": limit_s},
+            bounds=solver.Bounds(0.0, np.array(self.upper)),
+            options={"mip_rel_gap": 0.0, "time_limit": limit_s, "presolve": presolve},
         )
         if done.x is None:
             return Solved((), float("inf"), float("inf"), infeasible=bool(done.status == 2))

@@ -175,7 +175,7 @@ def _reading(demand: Demand, prefill_s: float, crossing_s: float) -> tuple[float
     One that reads prompt after prompt is a queue with one place whose every service takes the same.
 
     Returns:
-        seconds left, None where nothing is asked of the whole; prompts a second and mean seconds of one. None when it is too slow.
+        seconds left, None where nothing is asked of the whole; prompts a second and mean seconds of one. None when too slow.
     """
     if prefill_s <= 0:
         return None

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from advisor.queueing import Latencies, latencies
-from advisor.split.serving import plan_serving, price_at
+from advisor.split.serving import plan_serving, priced, turning_factor
 from advisor.split.serving_rates import Demand, Server, Service, problem_of
 from advisor.split.serving_words import LINK_USE, Leg, NoFleet, Replica, Route, ServingPlan, ServingProblem
 from core.device import Link
@@ -156,11 +156,41 @@ def test_a_mixed_fleet_is_no_dearer_than_either_kind_alone(mixed: ServingProblem
 
 
 def test_a_dearer_pool_makes_the_fleet_dearer_until_it_is_left_out(mixed: ServingProblem) -> None:
-    prices = [price_at(mixed, "gpu", factor) for factor in (0.0, 0.5, 1.0, 2.0, 8.0, 100.0)]
+    prices = [_price(priced(mixed, "gpu", factor)) for factor in (0.0, 0.5, 1.0, 2.0, 8.0, 100.0)]
     alone = {one.pool: one.price_usd_per_h for one in plan_serving(mixed).singles}
     assert prices[0] == 0
     assert prices == sorted(prices)
     assert prices[-1] == pytest.approx(alone["tpu"])
+
+
+def _price(problem: ServingProblem) -> float:
+    plan = plan_serving(problem)
+    assert isinstance(plan, ServingPlan)
+    return plan.price_usd_per_h
+
+
+def _at(problem: ServingProblem, plan: ServingPlan, pool: str, factor: float) -> float:
+    """What the same fleet costs when one pool's replicas cost so many times as much."""
+    return sum(group.price_usd_per_h * (factor if group.pool == pool else 1.0) for group in plan.groups)
+
+
+@pytest.mark.parametrize("seed", range(0, 40, 2))
+@pytest.mark.parametrize("pool", ["gpu", "tpu"])
+def test_a_fleet_is_the_cheapest_up_to_the_price_at_which_the_choice_turns(seed: int, pool: str) -> None:
+    problem = _random(seed)
+    plan = plan_serving(problem)
+    if not isinstance(plan, ServingPlan):
+        return
+    factor = turning_factor(problem, plan, pool)
+    used = any(group.pool == pool for group in plan.groups)
+    if factor is None:
+        far = 99.0 if used else 1 / 99
+        assert _price(priced(problem, pool, far)) == pytest.approx(_at(problem, plan, pool, far), rel=1e-5)
+        return
+    assert (factor >= 1) == used or factor == pytest.approx(1)
+    within, beyond = (0.999, 1.02) if used else (1.001, 0.98)
+    assert _price(priced(problem, pool, factor * within)) == pytest.approx(_at(problem, plan, pool, factor * within), rel=1e-5)
+    assert _price(priced(problem, pool, factor * beyond)) < _at(problem, plan, pool, factor * beyond) * (1 - 1e-5)
 
 
 def test_a_target_that_even_one_request_misses_is_named() -> None:
