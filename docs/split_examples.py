@@ -111,11 +111,11 @@ def split_examples_page() -> str:
 
 
 def _section(example: Example, told: Split) -> list[str]:
-    rows = [("together" if told.verdict == "hybrid" else "best split", told.seconds, told.cost_usd)]
-    rows += [(pool_words(one.pool) + " alone", one.seconds, one.cost_usd) for one in told.singles]
-    table = ["| | time | USD |", "|---|---|---|"]
-    for name, seconds, usd in rows:
-        table.append(f"| {name} | {fmt.band(seconds)} | {fmt.usd(None if usd is None else usd.mid)} |")
+    rows = [("together" if told.verdict == "hybrid" else "best split", told.seconds, told.cost_usd, "")]
+    rows += [(pool_words(one.pool) + " alone", one.seconds, one.cost_usd, one.missing) for one in told.singles]
+    table = ["| | time | USD | |", "|---|---|---|---|"]
+    for name, seconds, usd, missing in rows:
+        table.append(f"| {name} | {fmt.band(seconds)} | {fmt.usd(None if usd is None else usd.mid)} | {missing} |")
     shares = "; ".join(f"{pool_words(one.pool)}: {one.detail or fmt.percent(one.fraction)}" for one in told.shares)
     turns = [one.words for one in told.break_even]
     worth = value_of(told, told.objective)

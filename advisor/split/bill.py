@@ -71,11 +71,30 @@ def price_break_even(
     name, unit = pool_words(side.pool), "USD/h"
     worth = excess(now) <= 0
     if at is None:
-        words = f"the split is {'the cheaper' if worth else 'never the cheaper'} choice at any price of {name}"
+        words = f"in cost the split is {'always' if worth else 'never'} worth it, at any price of {name}"
         return BreakEven("price", unit, now, None, f"{words} from a hundredth to a hundred times of it")
     side_of_it = "up to" if excess(at * 0.99) <= 0 else "from"
     words = f"in cost the split is worth it {side_of_it} {at:.4g} USD an hour for {name} (now {now:.4g})"
     return BreakEven("price", unit, now, at, words)
+
+
+def price_break_evens(
+    used: Sequence[Side], seconds: float, singles: Sequence[Single], least_saving: float
+) -> tuple[BreakEven, ...]:
+    """Return where the price of each pool turns the choice in cost; one sentence where that of none does.
+
+    Args:
+        used: pools with a share.
+        seconds: of a step of the split.
+        singles: every pool alone.
+        least_saving: fraction that the split must save.
+    """
+    found = [price_break_even(side, used, seconds, singles, least_saving) for side in used]
+    known = tuple(one for one in found if one is not None)
+    if len(known) > 1 and all(one.at is None for one in known) and all("never" in one.words for one in known):
+        words = "in cost the split is never worth it, at any price of one of the pools from a hundredth to a hundred times of it"
+        return (BreakEven("price", known[0].unit, None, None, words),)
+    return known
 
 
 def _turn(excess: Callable[[float], float], now: float) -> float | None:

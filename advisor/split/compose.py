@@ -9,7 +9,7 @@ from advisor.rules.split_case import EXACT, SplitCase
 from advisor.rules.split_case import Side as RuleSide
 from advisor.screening import split_verdicts
 from advisor.split.between import link_between
-from advisor.split.bill import price_break_even
+from advisor.split.bill import price_break_evens
 from advisor.split.compose_data import data_of
 from advisor.split.compose_learning import learning_of
 from advisor.split.compose_local import local_of
@@ -22,7 +22,7 @@ from advisor.split.sides import Asked, Side, Variant, sides_of
 from core.advice import Recommendation, Verdict
 from core.device import Link
 from core.errors import BadInput
-from core.split import Single, Split, SplitOptions
+from core.split import BreakEven, Single, Split, SplitOptions
 from core.workload import Workload
 
 PLANNERS: Mapping[str, Callable[[Given], Planned]] = {
@@ -118,10 +118,9 @@ def _held(mixed: Mixed, plan: Planned, given: Given, singles: tuple[Single, ...]
     """Return a plan with what the rules say of it, and with the prices at which the choice turns."""
     used = tuple(side for side in given.sides if any(share.pool == side.pool and share.fraction > 0 for share in plan.shares))
     verdicts = _verdicts(mixed, plan, used if used[1:] else given.sides, given.links, singles, objective)
-    turns = () if plan.seconds is None or plan.singles else tuple(
-        found for side in used
-        if (found := price_break_even(side, used, plan.seconds.mid, singles, mixed.options.least_saving)) is not None
-    )
+    turns: tuple[BreakEven, ...] = ()
+    if plan.seconds is not None and not plan.singles:
+        turns = price_break_evens(used, plan.seconds.mid, singles, mixed.options.least_saving)
     missed = _missed(given.workload, plan)
     return replace(
         plan, verdicts=verdicts, break_even=(*plan.break_even, *turns), feasible=plan.feasible and not missed,

@@ -3,7 +3,7 @@
 import pytest
 
 import intake
-from advisor.split.bill import cost_of_split, price_break_even
+from advisor.split.bill import cost_of_split, price_break_even, price_break_evens
 from advisor.split.sides import Side
 from advisor.split.spread import Uncertain, spread
 from core.device import Pool
@@ -53,6 +53,12 @@ def test_a_split_that_takes_twice_as_long_is_worth_it_at_no_price() -> None:
     assert found is not None
     assert found.at is None
     assert "never" in found.words
+
+
+def test_where_no_price_turns_the_choice_that_is_told_once() -> None:
+    found = price_break_evens((FIRST, SECOND), 20.0, singles(10.0, 10.0), 0.2)
+    assert [one.at for one in found] == [None]
+    assert "never worth it, at any price of one of the pools" in found[0].words
 
 
 def test_certain_sides_have_no_band() -> None:
