@@ -261,6 +261,9 @@ def most_arrivals(
     Raises:
         BadInput: a number out of its range.
     """
+    _check(1.0, prefill_s, output_tokens, most, variation)
+    if variation == 0 and _too_slow(prefill_s, _pace(step_points).at_once(1), output_tokens, limits):
+        return 0.0
     high = limit_per_s(prefill_s, step_points, output_tokens, most)
     low = least = high * 1e-3
     while high - low > tolerance * high * 0.5:
@@ -270,6 +273,13 @@ def most_arrivals(
     if low == least and not keeps(least, prefill_s, step_points, output_tokens, most, limits, variation):
         return 0.0
     return high / (1 + tolerance)
+
+
+def _too_slow(prefill_s: float, step_s: float, output_tokens: float, limits: Limits) -> bool:
+    """Return whether even a request that meets no other misses a limit, where all answers are equal."""
+    whole_s = prefill_s + output_tokens * step_s
+    alone = ((prefill_s, limits.first_token_s), (step_s, limits.per_token_s), (whole_s, limits.total_s))
+    return any(limit is not None and value > limit * (1 + 1e-9) for value, limit in alone)
 
 
 def _chain(

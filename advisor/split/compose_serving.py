@@ -6,6 +6,7 @@ What a step of a replica takes is told by `advisor.split.replicas`; the queue be
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from advisor.split.between import IN_ONE_NETWORK_S
 from advisor.split.given import Given
 from advisor.split.judgement import Planned
 from advisor.split.replicas import Key, Timed, replicas_of, sizes_of
@@ -13,6 +14,7 @@ from advisor.split.serving import SPAN, plan_serving, turning_factor
 from advisor.split.serving_rates import Demand, Server, Service, problem_of
 from advisor.split.serving_words import FleetAlone, NoFleet, Replica, ServingPlan, ServingProblem
 from advisor.split.sides import Side
+from core.device import Link
 from core.quantity import Quantity, exact, log_normal
 from core.sketching import output_of, prompt_of
 from core.split import BreakEven, Share, Single, pool_words
@@ -26,7 +28,7 @@ DOES = {"whole": "", "prefill": " that read prompts", "decode": " that answer"}
 def serving_of(given: Given) -> Planned:
     """Return the cheapest fleet over the pools, and that of each pool alone, for the requests that the workload names.
 
-    Prompts and answers are parted only over a link that is known.
+    Prompts and answers are parted between pools only over a link that is known, inside a pool over the network of its hosts.
     """
     workload, sides, links = given.workload, given.sides, given.links
     demands = _demands(workload)
@@ -44,9 +46,12 @@ def serving_of(given: Given) -> Planned:
         (first.name, second.name, link) for a, first in enumerate(sides) for b, second in enumerate(sides)
         if (link := links[a][b]) is not None
     )
-    problem = problem_of(
-        tuple(_demand(one) for one, _ in demands), tuple(servers), tuple((side.name, side.pool.count) for side in able), ways,
+    inside = tuple(
+        (side.name, side.name, Link(IN_ONE_NETWORK_S, side.chip.internode_bytes_per_s)) for side in able
+        if side.chip is not None and side.chip.internode_bytes_per_s
     )
+    stocks = tuple((side.name, side.pool.count) for side in able)
+    problem = problem_of(tuple(_demand(one) for one, _ in demands), tuple(servers), stocks, (*ways, *inside))
     found = plan_serving(problem)
     sigma, tier = _doubt(timed)
     singles = tuple(_single(side, found.singles) for side in sides)

@@ -9,6 +9,7 @@ Poisson: a router that knows queues does better. Prefill and decode are parted o
 the same layout; what crosses is added to the time to the first token.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -22,7 +23,7 @@ SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 _PROMPT_PARTS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
 """Parts of a target for the whole answer that the prompt's side may use; the answer's side has what is left."""
 _ENOUGH = 0.95
-"""The prompt's side is given the least part that leaves it so much of its best rate."""
+"""The prompt's side is given the least part that leaves it so much of its best rate, and less where the answer's needs more."""
 _TOLERANCE = 0.01
 """By which part a rate may be too small."""
 
@@ -106,8 +107,8 @@ def problem_of(
     Args:
         demands: classes of requests.
         servers: kinds of replicas.
-        stocks, links: as `ServingProblem` has them; prompts and answers are parted only over a link that is given, or inside a
-            pool, where handing over counts as nothing.
+        stocks, links: as `ServingProblem` has them; between two pools prompts and answers are parted only over a link that is
+            given. That of a pool with itself joins its hosts; without one handing over inside it counts as nothing.
     """
     routes: list[Route] = []
     missing: list[tuple[str, str, str]] = []
@@ -150,54 +151,49 @@ def _parted(demand: Demand, first: Server, second: Server, links: tuple[tuple[st
     prompt, answer = _service(demand, first), _service(demand, second)
     if not first.layout or first.layout != second.layout or prompt.missing or answer.missing or answer.most < 1:
         return None
-    crossing_s = 0.0
-    if first.replica.pool != second.replica.pool:
-        pair = (first.replica.pool, second.replica.pool)
-        link = next((link for source, target, link in links if (source, target) == pair), None)
-        if link is None:
-            return None
-        crossing_s = link.latency_s + prompt.kept_bytes / link.bytes_per_s
-    found = _reading(demand, prompt.prefill_s, crossing_s)
-    if found is None:
+    pair = (first.replica.pool, second.replica.pool)
+    link = next((link for source, target, link in links if (source, target) == pair), None)
+    if link is None and pair[0] != pair[1]:
         return None
-    left_s, reading = found
-    limits = Limits(SHARES[demand.share], per_token_s=demand.per_token_s, total_s=left_s)
-    answering = _served(0.0, answer.step_points, answer.most, demand.output_tokens, demand.variation, limits)
-    if answering is None:
-        return None
-    legs = (Leg(first.replica.name, "prefill", *reading), Leg(second.replica.name, "decode", *answering))
-    return Route(demand.name, legs, prompt.kept_bytes, crossing_s)
+    crossing_s = 0.0 if link is None else link.latency_s + prompt.kept_bytes / link.bytes_per_s
+    share, whole = SHARES[demand.share], demand.total_s
+    for budget, reading in _readings(demand, prompt.prefill_s, crossing_s):
+        left_s = None if whole is None or budget is None else whole - budget
+        limits = Limits(share, per_token_s=demand.per_token_s, total_s=left_s)
+        answering = _served(0.0, answer.step_points, answer.most, demand.output_tokens, demand.variation, limits)
+        if answering is not None:
+            legs = (Leg(first.replica.name, "prefill", *reading), Leg(second.replica.name, "decode", *answering))
+            return Route(demand.name, legs, prompt.kept_bytes, crossing_s)
+    return None
 
 
-def _reading(demand: Demand, prefill_s: float, crossing_s: float) -> tuple[float | None, tuple[float, float]] | None:
-    """Return what of the target for the whole is left for the answer, and what a replica does that only reads prompts.
+def _readings(
+    demand: Demand, prefill_s: float, crossing_s: float
+) -> Iterator[tuple[float | None, tuple[float, float]]]:
+    """Yield what a replica does that only reads prompts: the best part of the target for it, then ever smaller ones.
 
     One that reads prompt after prompt is a queue with one place whose every service takes the same.
 
-    Returns:
-        seconds left, None where nothing is asked of the whole; prompts a second and mean seconds of one. None when too slow.
+    Yields:
+        seconds that prompt and crossing may take, None for any; prompts a second and mean seconds of one.
     """
-    if prefill_s <= 0:
-        return None
     first, whole, share = demand.first_token_s, demand.total_s, SHARES[demand.share]
-    if whole is None:
-        served = _reads(prefill_s, Limits(share, total_s=None if first is None else first - crossing_s))
-        return None if served is None else (None, served)
-    budgets = tuple(dict.fromkeys(min(whole * part, first or whole) for part in _PROMPT_PARTS))
-    best = _reads(prefill_s, Limits(share, total_s=budgets[-1] - crossing_s))
+    budgets = (first,) if whole is None else tuple(dict.fromkeys(min(whole * part, first or whole) for part in _PROMPT_PARTS))
+    limits = [Limits(share, total_s=None if budget is None else budget - crossing_s) for budget in budgets]
+    best = _reads(prefill_s, limits[-1])
     if best is None:
-        return None
-    enough = _ENOUGH * best[0]
-    for budget in budgets[:-1]:
-        limits = Limits(share, total_s=budget - crossing_s)
-        if keeps(enough, 0.0, ((1, prefill_s),), 1.0, 1, limits) and (served := _reads(prefill_s, limits)) is not None:
-            return whole - budget, served
-    return whole - budgets[-1], best
+        return
+    enough = (keeps(_ENOUGH * best[0], 0.0, ((1, prefill_s),), 1.0, 1, one) for one in limits[:-1])
+    chosen = next((index for index, kept in enumerate(enough) if kept), len(budgets) - 1)
+    for index in range(chosen, -1, -1):
+        reading = _reads(prefill_s, limits[index])
+        if reading is not None:
+            yield budgets[index], reading
 
 
 def _reads(prefill_s: float, limits: Limits) -> tuple[float, float] | None:
-    """Return the most prompts a second within limits of the whole, and the mean seconds of one."""
-    return _served(0.0, ((1, prefill_s),), 1, 1.0, 0.0, limits)
+    """Return the most prompts a second within limits of the whole, and the mean seconds of one; None when it is too slow."""
+    return _served(0.0, ((1, prefill_s),), 1, 1.0, 0.0, limits) if prefill_s > 0 else None
 
 
 @lru_cache(maxsize=4096)

@@ -211,6 +211,29 @@ def test_parted_routes_need_one_layout_and_a_link() -> None:
     assert all(len({leg.replica for leg in route.legs}) == 1 for route in other.routes)
 
 
+def test_the_network_of_a_pool_delays_what_is_handed_over_inside_it() -> None:
+    inside = (("gpu", "gpu", Link(1e-3, 1e9)),)
+    slow, free = (
+        next(one for one in problem_of((CHAT,), (FAST,), links=links).routes if len(one.legs) == 2) for links in (inside, ())
+    )
+    assert (slow.crossing_s, free.crossing_s) == (pytest.approx(1e-3 + 5e7 / 1e9), 0.0)
+    assert slow.legs[0].most_per_s < free.legs[0].most_per_s
+    assert slow.legs[1] == free.legs[1]
+
+
+@pytest.mark.parametrize("whole", [2.5, 4.0, 12.0])
+def test_both_parts_of_a_request_keep_the_target_for_the_whole_together(whole: float) -> None:
+    demand = Demand("chat", 8.0, 200, total_s=whole)
+    parted = [route for route in problem_of((demand,), (FAST,)).routes if len(route.legs) == 2]
+    for route in parted:
+        reading = latencies(route.legs[0].most_per_s, 0.0, ((1, 0.02),), 1.0, 1)
+        answering = latencies(route.legs[1].most_per_s, 0.0, ((1, 0.010), (64, 0.022)), 200, 64)
+        assert isinstance(reading, Latencies)
+        assert isinstance(answering, Latencies)
+        assert reading.total.p99_s + answering.total.p99_s <= whole
+    assert len(parted) == 1
+
+
 def test_a_link_carries_no_more_keys_and_values_than_it_can() -> None:
     replicas = (Replica("a", "a", 1, 1.0), Replica("b", "b", 1, 1.0))
     legs = (Leg("a", "prefill", 10.0, 0.1), Leg("b", "decode", 10.0, 1.0))
