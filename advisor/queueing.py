@@ -22,24 +22,12 @@ from typing import Any
 import numpy as np
 
 from advisor.queueing_chain import Chain, Floats, chain_of
+from advisor.queueing_mixture import Mixture, Percentiles, joined
 from advisor.split.pace import Pace
 from core.errors import BadInput
 
-QUANTILES = (0.5, 0.95, 0.99)
 _EDGES = np.array([*np.linspace(0.0, 0.95, 16), 0.975, 0.99, 0.997])
 """Shares of arrivals between which the states that they find are taken together: finer where the percentiles lie."""
-_TOLD = 1.2e-3
-"""By which part, above the least possible time, a told percentile may lie over the true one: cells of 26 %, twice cut in 15."""
-
-
-@dataclass(frozen=True, slots=True)
-class Percentiles:
-    """One latency over all requests, seconds."""
-
-    mean_s: float
-    p50_s: float
-    p95_s: float
-    p99_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,57 +79,6 @@ class Limits:
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
             raise BadInput(f"a share of {self.share:g} of requests", "a number between 0 and 1", "correct it")
-
-
-@dataclass(frozen=True, slots=True)
-class _Mixture:
-    """Gamma distributions above a least value each: weights that sum to one, least values, means and variances above them."""
-
-    weight: Floats
-    least: Floats
-    mean: Floats
-    variance: Floats
-
-    def below(self, values: Floats) -> Floats:
-        """Return the shares below values."""
-        from scipy import special
-
-        gamma: Any = special.gammainc
-        spread = (self.variance > 1e-12 * np.square(self.least + self.mean)) & (self.mean > 0)
-        over = values[:, None] - self.least[spread]
-        shape = np.square(self.mean[spread]) / self.variance[spread]
-        scale = self.variance[spread] / self.mean[spread]
-        smooth: Floats = gamma(shape, np.maximum(over, 0.0) / scale) @ self.weight[spread]
-        sharp = (values[:, None] >= (self.least + self.mean)[~spread] * (1 - 1e-9)) @ self.weight[~spread]
-        return smooth + sharp
-
-    def keeps(self, limit_s: float | None, share: float) -> bool:
-        """Return whether a share keeps a limit; if so, its percentile as `percentiles` tells it does, too."""
-        if limit_s is None:
-            return True
-        low = float(np.min(self.least))
-        return float(self.below(np.array([low + (limit_s - low) / (1 + _TOLD)]))[0]) >= share
-
-    def average(self) -> float:
-        """Return the mean."""
-        return float(np.sum(self.weight * (self.least + self.mean)))
-
-    def percentiles(self) -> Percentiles:
-        """Return mean and percentiles, the latter to about a part in 1,000."""
-        low, top = float(np.min(self.least)), float(np.max(self.least + self.mean + 60.0 * np.sqrt(self.variance)))
-        grid: Floats = np.append(low, low + (top - low) * np.geomspace(1e-4, 1.0, 40))
-        shares = self.below(grid)
-        return Percentiles(self.average(), *(self._quantile(share, grid, shares) for share in QUANTILES))
-
-    def _quantile(self, share: float, grid: Floats, shares: Floats) -> float:
-        """Return the least value with a share below it, in ever finer grids."""
-        for _ in range(2):
-            place = min(int(np.searchsorted(shares, share)), len(grid) - 1)
-            if place == 0:
-                return float(grid[0])
-            grid = np.linspace(float(grid[place - 1]), float(grid[place]), 16)
-            shares = self.below(grid)
-        return float(grid[min(int(np.searchsorted(shares, share)), len(grid) - 1)])
 
 
 def latencies(
@@ -338,7 +275,7 @@ def _grouped(chain: Chain, group: Any, mean: Floats, variance: Floats) -> tuple[
     return means, np.maximum(seconds - np.square(means), 0.0)
 
 
-def _first_token(chain: Chain, weight: Floats, group: Any) -> tuple[_Mixture, tuple[Floats, Floats]]:
+def _first_token(chain: Chain, weight: Floats, group: Any) -> tuple[Mixture, tuple[Floats, Floats]]:
     """Return the time to the first token, and mean and variance by group of what of it is waiting."""
     masses = weight[:-1]
     busy = np.bincount(group, weights=chain.free * (chain.counts > 0)) / masses
@@ -359,12 +296,12 @@ def _first_token(chain: Chain, weight: Floats, group: Any) -> tuple[_Mixture, tu
     mean = others * behind_mean + busy * step / 2
     second = others * (behind_variance + behind_mean**2 + behind_mean * step) + busy * np.square(step) / 3
     moments = np.append(mean, wait), np.append(np.maximum(second - np.square(mean), 0.0), wait_variance)
-    return _joined(parts), moments
+    return joined(parts), moments
 
 
 def _decoding(
     chain: Chain, weight: Floats, group: Any, waits: tuple[Floats, Floats], output_tokens: float, variation: float
-) -> tuple[_Mixture, _Mixture]:
+) -> tuple[Mixture, Mixture]:
     """Return the time per output token and the whole answer.
 
     Args:
@@ -383,14 +320,7 @@ def _decoding(
         over = np.maximum(grouped - least, 0.0)
         total.append((weight * share, least + chain.prefill_s, over + waits[0], varied + waits[1]))
         pace.append((weight * share, least / length, over / length, varied / length**2))
-    return _joined(pace), _joined(total)
-
-
-def _joined(parts: list[tuple[Floats, Floats, Floats, Floats]]) -> _Mixture:
-    weight, least, mean, variance = (np.concatenate(column) for column in zip(*parts, strict=True))
-    kept = weight > 1e-9
-    weight = weight[kept]
-    return _Mixture(weight / np.sum(weight), least[kept], mean[kept], variance[kept])
+    return joined(pace), joined(total)
 
 
 def _lengths(output_tokens: float, variation: float) -> tuple[list[float], list[float], list[float]]:
