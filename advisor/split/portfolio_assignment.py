@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from math import ceil, inf
 from typing import Any
 
+from advisor.split.highs import milp
 from advisor.split.portfolio_choices import Choice, Table
 from advisor.split.portfolio_list import RULES, listed
 from advisor.split.portfolio_schedule import scheduled
@@ -184,7 +185,7 @@ class Assigning:
         matrix = csr_array((array(factors), (array(lines), array(places))), shape=(len(rows), len(columns)))
         lows, highs = array([low for _, low, _ in rows]), array([high for _, _, high in rows])
         optimize: Any = scipy.optimize
-        found: Any = optimize.milp(
+        found: Any = milp(
             columns, integrality=None if divided else ones(len(columns)), bounds=optimize.Bounds(0.0, 1.0),
             constraints=optimize.LinearConstraint(matrix, lows, highs),
             options={"time_limit": limit_s, "mip_rel_gap": (2e-3 if freely else 1e-3) if count > LARGE and not placing else 0.0},

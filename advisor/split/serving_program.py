@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from advisor.split.highs import milp
+
 
 @dataclass(slots=True)
 class Program:
@@ -50,7 +52,7 @@ class Program:
         lines, columns, values = zip(*entries, strict=True) if entries else ((), (), ())
         matrix = matrices.csr_array((values, (lines, columns)), shape=(len(self.rows), len(self.price)))
         limits = solver.LinearConstraint(matrix, [row[1] for row in self.rows], [row[2] for row in self.rows])
-        done = solver.milp(
+        done = milp(
             np.array(self.price), integrality=np.array(self.whole, dtype=float), constraints=limits if entries else (),
             bounds=solver.Bounds(0.0, np.array(self.upper)),
             options={"mip_rel_gap": 0.0, "time_limit": limit_s, "presolve": presolve},

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
+from advisor.split.highs import milp
 from advisor.split.stages_list import Draft, counted, scheduled
 from advisor.split.stages_model import Matrix, Model
 
@@ -116,7 +117,7 @@ def _solved(programme: _Programme, limit_s: float, *, whole: bool) -> _Solved:
     matrix = csr_array((array(factors), (array(lines), array(columns))), shape=shape)
     lows, highs = array([low for _, low, _ in programme.rows]), array([high for _, _, high in programme.rows])
     optimize: Any = scipy.optimize
-    found: Any = optimize.milp(
+    found: Any = milp(
         array(programme.prices),
         integrality=array(programme.whole) if whole else None,
         bounds=optimize.Bounds(0.0, array(programme.uppers)),
