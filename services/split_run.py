@@ -23,13 +23,13 @@ from probes.lease import Place
 from probes.split.handle import SideLost
 from probes.split.run import run
 from probes.split.session import SplitSession
-from probes.split.words import MODES, LinkSpec, Ran, SideSpec, SplitFailure
+from probes.split.words import MODES, LinkSpec, Ran, SideSpec, SplitFailure, SplitTask
 from services.context import context
 from services.probing import Reporter
 from services.runtimes import known_runtimes
 from services.split import asked_pools
 from services.split_run_bench import Bench, Ready
-from services.split_run_modes import check_mode, prepared
+from services.split_run_modes import check_mode, modes_of, prepared
 
 PLANNED_SIGMA = 0.08
 """Deviation of ln(measured / planned) of a step whose pieces were measured; `bench.split_verify` shows what it is."""
@@ -86,21 +86,16 @@ def check(document: Mapping[str, Any], options: SplitOptions) -> None:
     for one in asked:
         if one.runtime:
             _runtime(one.runtime, runtimes)
-    if options.mode:
-        check_mode(workload, options.mode)
-        return
-    refused: list[BadInput] = []
-    for mode in MODES:
-        try:
-            check_mode(workload, mode)
-        except BadInput as error:
-            refused.append(error)
-    if len(refused) == len(MODES):
-        raise refused[0]
+    mode_to_run(workload, options.mode, "")
 
 
 def mode_to_run(workload: Workload, asked: str, planned: str) -> str:
     """Return the mode that was asked for, else that of the plan where it can be run, else the first that can.
+
+    Args:
+        workload: the job.
+        asked: empty for none.
+        planned: that was found to be the best; empty where nothing was planned yet.
 
     Raises:
         BadInput: the mode that was asked for, or every mode, cannot be run.
@@ -108,12 +103,16 @@ def mode_to_run(workload: Workload, asked: str, planned: str) -> str:
     if asked:
         check_mode(workload, asked)
         return asked
-    for mode in (*([planned] if planned in MODES else []), *MODES):
-        with suppress(BadInput):
+    able = modes_of(workload) or MODES
+    refused: list[BadInput] = []
+    for mode in (*([planned] if planned in able else []), *able):
+        try:
             check_mode(workload, mode)
+        except BadInput as error:
+            refused.append(error)
+        else:
             return mode
-    check_mode(workload, MODES[0])
-    return MODES[0]
+    raise refused[0]
 
 
 def verified(
@@ -175,11 +174,24 @@ def run_sides(
                 failed = SplitFailure("pace", "the pieces of a step could not be measured")
                 return told(mode, names, None, failed)
             stages.begin(f"running the plan: {ready.evidence}")
-            ran = run(bench.session, ready.task, bench.running_s)
+            ran = _ran(bench, ready.task)
             stages.end()
             return told(mode, names, ready, ran)
         except (SideLost, Cancelled) as error:
             return told(mode, names, ready, held[-1].failure(error))
+
+
+def _ran(bench: Bench, task: SplitTask) -> Ran:
+    """Run a task, and go on where few steps were timed because the first ones still compiled.
+
+    What is compared is of the first steps; what is timed, of the later ones.
+    """
+    first = run(bench.session, task, bench.running_s)
+    left_s = bench.running_s - sum(first.step_s)
+    if left_s < bench.running_s / 2:
+        return first
+    later = run(bench.session, task, left_s, fresh=False, prove=False)
+    return replace(first, steps=later.steps)
 
 
 def sides_to_run(

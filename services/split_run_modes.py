@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
+from advisor.split.compose import MODES_OF
 from advisor.split.data_parallel import plan_data
 from core.errors import BadInput
 from core.workload import Workload
@@ -36,7 +37,10 @@ def check_mode(workload: Workload, mode: str) -> None:
     """
     if mode not in MODES:
         raise BadInput(f"mode {mode} with --verify", f"one of {', '.join(MODES)}", "choose one of these, or run without --verify")
-    if not workload.trains:
+    allowed = modes_of(workload)
+    if allowed and mode not in allowed:
+        raise BadInput(f"mode {mode} for task {workload.task}", f"one of {', '.join(allowed)}", "choose one of these")
+    if not workload.trains or not allowed:
         raise BadInput(f"a workload of task {workload.task} with --verify", "one that trains", "run without --verify")
     if mode in ("data", "local") and workload.batch < FEWEST_SAMPLES:
         got = f"a batch of {workload.batch} to be shared by two sides"
@@ -48,6 +52,11 @@ def check_mode(workload: Workload, mode: str) -> None:
     check_task(task)
     if mode == "rl":
         Sampler(pieces_of(task), task)
+
+
+def modes_of(workload: Workload) -> tuple[str, ...]:
+    """Return the modes that can be run of those that are planned for a workload's task."""
+    return tuple(mode for mode in MODES_OF[workload.task] if mode in MODES)
 
 
 def task_for(workload: Workload, mode: str) -> SplitTask:
