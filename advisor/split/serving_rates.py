@@ -12,6 +12,7 @@ the same layout; what crosses is added to the time to the first token.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from math import floor, log
 
 from advisor.queueing import Latencies, Limits, Percentiles, keeps, latencies, mean_total_s, most_arrivals
 from advisor.split.serving_words import Leg, Replica, Route, ServingProblem
@@ -179,7 +180,7 @@ def _readings(
     """
     first, whole, share = demand.first_token_s, demand.total_s, SHARES[demand.share]
     budgets = (first,) if whole is None else tuple(dict.fromkeys(min(whole * part, first or whole) for part in _PROMPT_PARTS))
-    limits = [Limits(share, total_s=None if budget is None else budget - crossing_s) for budget in budgets]
+    limits = [Limits(share, total_s=None if budget is None else _stepped(budget - crossing_s)) for budget in budgets]
     best = _reads(prefill_s, limits[-1])
     if best is None:
         return
@@ -189,6 +190,11 @@ def _readings(
         reading = _reads(prefill_s, limits[index])
         if reading is not None:
             yield budgets[index], reading
+
+
+def _stepped(value_s: float) -> float:
+    """Return the next less of values that lie 2 % apart: crossings that hardly differ are then one search."""
+    return 1.02 ** floor(log(value_s, 1.02)) if value_s > 0 else 0.0
 
 
 def _reads(prefill_s: float, limits: Limits) -> tuple[float, float] | None:
