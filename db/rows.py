@@ -49,8 +49,10 @@ def split_values(split: SplitRun | None) -> Values:
     """Return the columns that a split fills; nothing without one, so that those of a recommendation stay."""
     if split is None:
         return {}
-    seconds = split.split.seconds
-    return {"split": to_json(split), "best": split.split.label, "step_time_s": seconds.mid if seconds else None}
+    told = split.split
+    alone = told.verdict == "single" and told.best_single is not None
+    seconds = told.best_single.seconds if alone and told.best_single is not None else told.seconds
+    return {"split": to_json(split), "best": told.label, "step_time_s": seconds.mid if seconds else None}
 
 
 def outcome_values(outcome: Outcome) -> Values:

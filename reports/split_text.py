@@ -33,6 +33,12 @@ VERDICT_WORDS = {"hybrid": "Together", "single": "One pool"}
 OBJECTIVE_WORDS = {"time": "time", "cost": "cost", "energy": "energy"}
 WHOLE_JOBS = ("stages", "portfolio")
 """Modes whose seconds are of the job and not of a step."""
+FLEETS = ("serving",)
+"""Modes whose cost is of an hour."""
+TIMES = {"stages": "Job time", "portfolio": "Job time", "serving": "Answer, mean", "rl": "Iteration time"}
+"""What the seconds of a mode are of, where they are not of a step."""
+SWAPS = ("data", "local")
+"""Modes in which two pools send each other the same at once; a row of moves tells both ways together."""
 LONGEST = 1000
 
 
@@ -135,7 +141,12 @@ def mode_meaning(mode: str) -> str:
 
 def time_title(mode: str) -> str:
     """Return what the seconds of a mode are of."""
-    return "Job time" if mode in WHOLE_JOBS else "Step time"
+    return TIMES.get(mode, "Step time")
+
+
+def amount_of(mode: str, workload: Workload | None) -> str:
+    """Return what cost and energy are of: the job, 1,000 steps, or an hour of a fleet."""
+    return "an hour" if mode in FLEETS or workload is None else amount_text(workload)
 
 
 def link_text(link: Link | None) -> str:
@@ -196,7 +207,8 @@ def share_rows(split: Split) -> tuple[ShareRow, ...]:
 def move_rows(split: Split) -> tuple[MoveRow, ...]:
     """Return what crosses between pools, what is waited for longest first."""
     moved = [move for move in split.moves if move.size_bytes > 0]
-    return tuple(_move_row(move) for move in sorted(moved, key=lambda move: -move.exposed_s))
+    swapped = split.mode in SWAPS and len(moved) == 1
+    return tuple(_move_row(move, both_ways=swapped) for move in sorted(moved, key=lambda move: -move.exposed_s))
 
 
 def single_rows(split: Split) -> tuple[SingleRow, ...]:
@@ -271,7 +283,7 @@ def sections(split: Split, workload: Workload | None = None) -> tuple[Section, .
         workload: tells whether cost is of the whole job or of 1,000 steps.
     """
     said = headline(split)
-    amount = f", {amount_text(workload)}" if workload is not None else ""
+    amount = f", {amount_of(split.mode, workload)}" if workload is not None or split.mode in FLEETS else ""
     time = time_title(split.mode)
     shares = tuple(
         (s.label, s.runtime, s.fraction, s.amount, s.busy, s.wait, s.memory, s.detail or UNKNOWN) for s in share_rows(split)
@@ -335,11 +347,11 @@ def _share_row(share: Share) -> ShareRow:
     )
 
 
-def _move_row(move: Move) -> MoveRow:
+def _move_row(move: Move, *, both_ways: bool) -> MoveRow:
     hidden = max(move.seconds - move.exposed_s, 0.0)
     return MoveRow(
         one_line(move.what, 120),
-        f"{move.source} → {move.target}",
+        f"{move.source} {'⇄' if both_ways else '→'} {move.target}",
         write.memory(move.size_bytes),
         write.seconds(move.seconds),
         write.seconds(move.exposed_s),

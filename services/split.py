@@ -22,6 +22,8 @@ from services.context import context
 from services.pools import obtainable, pools_for
 from services.runtimes import known_runtimes
 
+GIVEN = "price given"
+"""Place of a pool whose price the user said."""
 FEWEST, MOST = 2, 16
 """Pools that a split is over."""
 
@@ -80,7 +82,8 @@ def asked_pools(
 ) -> tuple[Asked, ...]:
     """Return pools as typed, `KEY=N` or a device id, each perhaps with `@RUNTIME`.
 
-    Pools that are rented are priced in one cloud where one sells them all: then they share a network.
+    Each is priced where it is cheapest; joined, in one cloud where one sells them all, so that they share a network. A price or
+    terms that the workload names for a chip hold for both. Without any pool written, those of the workload are taken.
 
     Args:
         workload: its `where` is kept to.
@@ -91,6 +94,7 @@ def asked_pools(
     Raises:
         BadInput: too few or too many pools, an unknown name, or a count that no slice has.
     """
+    written = written or tuple(f"{one.accelerator}={one.count}" for one in workload.pools)
     if not FEWEST <= len(written) <= MOST:
         raise BadInput(f"{len(written)} pools", f"{FEWEST} to {MOST}", "give --pool KEY=N once for each pool")
     known = {runtime.id for runtime in runtimes}
@@ -98,16 +102,28 @@ def asked_pools(
     for _, sign, runtime in parts:
         if sign and runtime not in known:
             raise BadInput(f"runtime {runtime!r}", f"one of {', '.join(sorted(known))}", "correct what follows the @")
-    pools = _in_one_cloud(workload, [pools_for(workload, devices, text.strip())[0] for text, _, _ in parts], devices)
+    pools = [_priced(workload, text.strip(), devices) for text, _, _ in parts]
     _, impossible = obtainable(pools)
     if impossible:
         raise BadInput(impossible[0].accelerator, "a count that a slice has", impossible[0].reason)
-    return tuple(Asked(pool, runtime) for pool, (_, _, runtime) in zip(pools, parts, strict=True))
+    joined = _in_one_cloud(workload, pools, devices)
+    return tuple(
+        Asked(pool, runtime, beside) for pool, beside, (_, _, runtime) in zip(pools, joined, parts, strict=True)
+    )
+
+
+def _priced(workload: Workload, text: str, devices: Sequence[Device]) -> Pool:
+    """Return a pool as typed, at the price or on the terms that the workload names for its chips, else where it is cheapest."""
+    pool = pools_for(workload, devices, text)[0]
+    said = next((one for one in workload.pools if one.accelerator == pool.accelerator), None)
+    if pool.attached or said is None or (said.price_usd_per_h is None and not said.terms):
+        return pool
+    return pools_for(replace(workload, pools=(replace(said, count=pool.count),)), devices, "all")[-1]
 
 
 def _in_one_cloud(workload: Workload, pools: list[Pool], devices: Sequence[Device]) -> list[Pool]:
     """Return the same pools priced in the cheapest cloud that sells all of them, where there is one and none was asked for."""
-    rented = [pool for pool in pools if not pool.attached and pool.price_usd_per_h is not None]
+    rented = [pool for pool in pools if not pool.attached and pool.price_usd_per_h is not None and pool.where != GIVEN]
     clouds = sorted({pool.where.split()[0].strip(",") for pool in rented})
     if workload.where.clouds or len(clouds) < FEWEST:
         return pools
@@ -116,7 +132,8 @@ def _in_one_cloud(workload: Workload, pools: list[Pool], devices: Sequence[Devic
     for cloud in clouds:
         where = Where((cloud.lower(),), workload.where.regions, workload.where.spot, workload.where.own_only)
         there = [
-            pool if pool.attached else pools_for(replace(workload, where=where), devices, f"{pool.accelerator}={pool.count}")[0]
+            pool if pool.attached or pool.where == GIVEN
+            else pools_for(replace(workload, where=where), devices, f"{pool.accelerator}={pool.count}")[0]
             for pool in pools
         ]
         prices = [pool.price_usd_per_h for pool in there if not pool.attached]
@@ -152,6 +169,6 @@ def run_options(document: Mapping[str, Any], options: SplitOptions, objective: s
     """
     attached = attached_devices()
     workload = intake.read_document(document)
-    asked_pools(workload, options.pools, attached, known_runtimes(context().settings, attached))
-    names = dict.fromkeys(text.partition("@")[0].strip() for text in options.pools)
+    asked = asked_pools(workload, options.pools, attached, known_runtimes(context().settings, attached))
+    names = dict.fromkeys(f"{one.pool.accelerator}={one.pool.count}" for one in asked)
     return RunOptions("none", options.budget_s, (), ",".join(names), objective, options)

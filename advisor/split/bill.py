@@ -23,7 +23,7 @@ def cost_of_split(workload: Workload, used: Sequence[Side], seconds: Quantity) -
         used: pools with a share.
         seconds: of a step.
     """
-    parts = [cost_of(workload, side.pool, seconds) for side in used]
+    parts = [cost_of(workload, side.joined, seconds) for side in used]
     known = tuple(part for part in parts if part is not None)
     return total(known, correlation=1.0) if known and len(known) == len(parts) else None
 
@@ -55,16 +55,17 @@ def price_break_even(
         singles: every pool alone; those that are not feasible do not count.
         least_saving: fraction that the split must save.
     """
-    now = side.pool.price_usd_per_h
-    rest = [other.pool.price_usd_per_h for other in used if other is not side]
+    now = side.joined.price_usd_per_h
+    rest = [other.joined.price_usd_per_h for other in used if other is not side]
     alone = [(one.seconds.mid, one.pool) for one in singles if one.feasible and one.seconds is not None]
     if not now or any(price is None for price in rest) or not alone or any(pool.price_usd_per_h is None for _, pool in alone):
         return None
     others = sum(price for price in rest if price is not None)
 
     def excess(price: float) -> float:
-        """Return what the split costs beyond what it may, in dollars an hour of a second's step."""
-        least = min(one_s * (price if pool == side.pool else pool.price_usd_per_h or 0.0) for one_s, pool in alone)
+        """Return what the split costs beyond what it may, in dollars an hour of a second's step; alone it moves in proportion."""
+        moved = price / now if now else 1.0
+        least = min(one_s * (pool.price_usd_per_h or 0.0) * (moved if pool == side.pool else 1.0) for one_s, pool in alone)
         return seconds * (price + others) - (1.0 - least_saving) * least
 
     at = _turn(excess, now)

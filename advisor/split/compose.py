@@ -19,6 +19,7 @@ from advisor.split.compose_serving import serving_of
 from advisor.split.given import Given, Links
 from advisor.split.judgement import Planned, best_single, judge, saving_of, value_of
 from advisor.split.sides import Asked, Side, Variant, sides_of
+from core import format as fmt
 from core.advice import Recommendation, Verdict
 from core.device import Link
 from core.errors import BadInput
@@ -38,6 +39,7 @@ MODES_OF: Mapping[str, tuple[str, ...]] = {
     "rl": ("rl",),
 }
 """What may be planned for each task; stages and portfolios have documents of their own."""
+BATCH_OF_FLEETS = 256
 MEETS = {"data": True, "local": False}
 """Whether a mode sums over both pools in every step; others have no such sum."""
 HANDS_OVER = ("data", "pipeline", "operators")
@@ -72,6 +74,8 @@ def compose(mixed: Mixed) -> tuple[Split, Recommendation]:
     workload, options = mixed.question.workload, mixed.options
     modes = _modes(workload, options.mode)
     sides, answer = sides_of(mixed.question, mixed.asked, mixed.variant)
+    if modes == ("serving",) and any(side.alone is None for side in sides):
+        sides = _runnable(mixed, sides)
     links, unknown, said = _links(sides, options)
     given = Given(workload, sides, links, unknown, mixed.variant, mixed.question.seed)
     plans = [PLANNERS[mode](given) for mode in modes]
@@ -79,7 +83,28 @@ def compose(mixed: Mixed) -> tuple[Split, Recommendation]:
     objective = "cost" if modes == ("serving",) else mixed.question.objective
     held = [_held(mixed, plan, given, singles, objective) for plan in plans]
     told = judge(held, singles, objective, options.least_saving, links[0][1], STAGES.get(modes[0], "a step"))
-    return replace(told, missing=tuple(dict.fromkeys((*told.missing, *unknown, *said)))), answer
+    why = " ".join((told.why, *_job_words(workload, told), *(f"{one[:1].upper()}{one[1:]}." for one in said[:1])))
+    return replace(told, why=why, missing=tuple(dict.fromkeys((*told.missing, *unknown, *said)))), answer
+
+
+def _job_words(workload: Workload, told: Split) -> tuple[str, ...]:
+    """Return how long the whole job takes, together and on the best pool alone; nothing where its total is not known."""
+    steps = workload.total_steps
+    if steps is None or told.seconds is None or told.mode == "serving":
+        return ()
+    alone = "" if told.best_single is None or told.best_single.seconds is None else (
+        f", {fmt.seconds(steps * told.best_single.seconds.mid)} on the best pool alone")
+    return (f"The whole job: {fmt.seconds(steps * told.seconds.mid)} together{alone}.",)
+
+
+def _runnable(mixed: Mixed, sides: tuple[Side, ...]) -> tuple[Side, ...]:
+    """Return sides with the runtimes that they would have for a batch that divides over all chips: a fleet has no batch."""
+    workload = mixed.variant({"batch": max(BATCH_OF_FLEETS, mixed.question.workload.batch)})
+    others, _ = sides_of(replace(mixed.question, workload=workload), mixed.asked, mixed.variant)
+    return tuple(
+        side if side.alone is not None or other.alone is None else replace(side, runtime=other.runtime, missing="")
+        for side, other in zip(sides, others, strict=True)
+    )
 
 
 def _modes(workload: Workload, asked: str) -> tuple[str, ...]:
@@ -116,7 +141,7 @@ def _links(sides: tuple[Side, ...], options: SplitOptions) -> tuple[Links, tuple
 
 def _held(mixed: Mixed, plan: Planned, given: Given, singles: tuple[Single, ...], objective: str) -> Planned:
     """Return a plan with what the rules say of it, and with the prices at which the choice turns."""
-    used = tuple(side for side in given.sides if any(share.pool == side.pool and share.fraction > 0 for share in plan.shares))
+    used = tuple(side for side in given.sides if any(share.pool == side.joined and share.fraction > 0 for share in plan.shares))
     verdicts = _verdicts(mixed, plan, used if used[1:] else given.sides, given.links, singles, objective)
     turns: tuple[BreakEven, ...] = ()
     if plan.seconds is not None and not plan.singles:
@@ -168,4 +193,4 @@ def _verdicts(
 
 def _rule_side(side: Side) -> RuleSide:
     vendor = "" if side.chip is None else side.chip.vendor.lower()
-    return RuleSide(side.pool.accelerator, side.pool.kind, vendor, side.pool.count, side.chip, side.runtime, side.pool.where)
+    return RuleSide(side.pool.accelerator, side.pool.kind, vendor, side.pool.count, side.chip, side.runtime, side.joined.where)

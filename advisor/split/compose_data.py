@@ -11,6 +11,7 @@ from advisor.split.given import Given
 from advisor.split.judgement import Curves, Planned
 from advisor.split.sides import Side
 from advisor.split.spread import Uncertain, spread
+from core import format as fmt
 from core.device import Link
 from core.ops import DTYPE_BYTES
 from core.split import Curve, Share, pool_words
@@ -66,13 +67,12 @@ def _planned(workload: Workload, used: tuple[Side, ...], problem: DataProblem, f
     ]
     seconds = spread(found.seconds, parts, seed, f"shares of {workload.batch} samples, each pool's time by its share")
     shares = tuple(
-        Share(side.pool, side.runtime, share.weight, float(share.samples), "samples", share.busy_s, share.wait_s,
+        Share(side.joined, side.runtime, share.weight, float(share.samples), "samples", share.busy_s, share.wait_s,
               side.alone.memory_bytes_per_chip.mid if side.alone is not None and side.alone.memory_bytes_per_chip else None,
               f"{share.turns} turns" if share.turns > 1 else "")
         for side in used for share in (by_name[side.name],)
     )  # fmt: skip
-    said = ", ".join(f"{share.weight:.0%} of each batch on {pool_words(side.pool)}"
-                     for side in working for share in (by_name[side.name],))
+    said = ", ".join(f"{fmt.percent(by_name[side.name].weight)} of each batch on {pool_words(side.pool)}" for side in working)
     return Planned(
         "data", seconds, cost_of_split(workload, working, seconds), energy_of_split(workload, working, seconds), found.terms,
         shares, found.moves, found.timeline, curves=lambda: _curves(problem, found), said=said,

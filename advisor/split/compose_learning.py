@@ -24,6 +24,7 @@ from advisor.split.reinforcement_words import (
 from advisor.split.replicas import Key, Timed, replicas_of, sizes_of
 from advisor.split.sides import Side
 from core.device import Link
+from core.errors import BadInput
 from core.ops import DTYPE_BYTES
 from core.probe import Runtime
 from core.quantity import Quantity, exact, log_normal
@@ -42,11 +43,15 @@ ROLLING: Mapping[str, object] = {
 
 
 def learning_of(given: Given) -> Planned:
-    """Return the best way of rolling out on one pool and learning on another, beside each pool alone by turns."""
+    """Return the best way of rolling out on one pool and learning on another, beside each pool alone by turns.
+
+    Raises:
+        BadInput: nobody said how samples come about.
+    """
     workload, rollouts = given.workload, given.workload.rollouts
     if rollouts is None:
-        said = "how samples come about is not said: give rollouts with prompt and output"
-        return Planned("rl", missing=(said,), said=said)
+        expected = "rollouts: {prompt: N, output: N} in the workload"
+        raise BadInput("task rl without rollouts", expected, "say how samples come about")
     able = [side for side in given.sides if side.chip is not None and side.runtime]
     missing = tuple(f"{side.name}: {side.missing}" for side in given.sides if side not in able)
     timed = replicas_of(rollouts.prompt, rollouts.output, able, lambda changes: given.variant({**ROLLING, **changes}))
@@ -56,7 +61,7 @@ def learning_of(given: Given) -> Planned:
         what = "no pool holds a model that rolls out" if not actors else "no pool holds the model in training"
         return Planned("rl", missing=(*missing, what), said=what)
     problem = LearningProblem(
-        tuple(ChipPool(side.name, side.pool.count, (side.pool.price_usd_per_h or 0.0) / side.pool.count) for side in able),
+        tuple(ChipPool(side.name, side.pool.count, (side.joined.price_usd_per_h or 0.0) / side.pool.count) for side in able),
         actors, learners, workload.batch, _lengths(rollouts), float(workload.parameter_count * DTYPE_BYTES[workload.dtype]),
         TOKEN_BYTES * (rollouts.prompt + rollouts.output), _ways(given), environments=_environments(rollouts),
         most_stale=rollouts.most_stale, least_pools=2,
@@ -138,7 +143,8 @@ def _single(side: Side, alone: Sequence[LearningAlone], workload: Workload, doub
         why = side.missing or (one.missing if one is not None else "nothing is known")
         return Single(side.pool, side.runtime, None, None, None, feasible=False, missing=why)
     seconds = log_normal(one.seconds, *doubt, f"rollouts and learning on the same pool, {one.mode}")
-    cost = None if one.usd_per_step is None or side.pool.price_usd_per_h is None else _cost(one.usd_per_step, workload)
+    cheaper = (side.pool.price_usd_per_h or 0.0) / (side.joined.price_usd_per_h or 1.0)
+    cost = None if one.usd_per_step is None or side.pool.price_usd_per_h is None else _cost(one.usd_per_step * cheaper, workload)
     return Single(side.pool, side.runtime, seconds, cost, None, feasible=True)
 
 
@@ -158,15 +164,16 @@ def _planned(given: Given, problem: LearningProblem, found: LearningPlan, doubt:
                 roles.append(f"rolls out on {crew.actors.chips} chips, {crew.in_flight} at once on each engine")
                 busy = max(busy, crew.seconds)
         shares.append(Share(
-            side.pool, side.runtime, fractions.get(side.name, 0.0), fractions.get(side.name, 0.0), "of the busy chip-seconds",
+            side.joined, side.runtime, fractions.get(side.name, 0.0), fractions.get(side.name, 0.0), "of the busy chip-seconds",
             min(busy, found.seconds), max(0.0, found.seconds - busy), detail="; ".join(roles) or "left out",
         ))
     singles = tuple(_single(side, found.singles, workload, doubt) for side in given.sides)
     said = "; ".join(f"{pool_words(share.pool)} {share.detail}" for share in shares if share.fraction > 0)
-    priced = all(side.pool.price_usd_per_h is not None for side in given.sides if fractions.get(side.name))
+    priced = all(side.joined.price_usd_per_h is not None for side in given.sides if fractions.get(side.name))
     return Planned(
         "rl", seconds, _cost(found.usd_per_step, workload) if priced else None, None, found.terms, tuple(shares), found.moves,
-        found.timeline, curves=lambda: _curves(problem, found), said=f"{said} ({found.mode})", singles=singles,
+        found.timeline, curves=lambda: _curves(problem, found), singles=singles,
+        said=f"{said} ({found.mode}, weights up to {found.staleness} steps old)",
         missing=found.warnings,
     )
 

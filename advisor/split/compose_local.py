@@ -66,7 +66,7 @@ def _planned(given: Given, used: tuple[Side, ...], problem: LocalProblem, found:
     whole = sum(share.weight for share in found.shares) or 1.0
     shares = tuple(_share(side, by_name[side.name], found, whole) for side in used)
     names = " and ".join(pool_words(side.pool) for side in working)
-    said = f"copies on {names} that meet every {found.inner_steps} steps ({found.variant})"
+    said = f"copies on {names} that meet every {found.inner_steps} steps ({found.variant} DiLoCo, not the synchronous training)"
     cost = f"meetings cost {1 - found.utilisation:.0%} of the time even every {found.inner_steps} steps"
     return Planned(
         "local", seconds, cost_of_split(workload, working, seconds), energy_of_split(workload, working, seconds), found.terms,
@@ -79,7 +79,7 @@ def _share(side: Side, share: LocalShare, found: LocalPlan, whole: float) -> Sha
     memory = side.alone.memory_bytes_per_chip if side.alone is not None else None
     detail = f"{share.steps:g} steps of {share.samples} samples between meetings" if share.samples else "left out"
     return Share(
-        side.pool, side.runtime, share.weight / whole, float(share.samples), "samples", share.busy_s / found.inner_steps,
+        side.joined, side.runtime, share.weight / whole, float(share.samples), "samples", share.busy_s / found.inner_steps,
         share.wait_s / found.inner_steps, None if memory is None else memory.mid, detail,
     )
 

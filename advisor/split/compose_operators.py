@@ -127,7 +127,7 @@ def _planned(given: Given, sides: tuple[Side, ...], problem: OperatorProblem, fo
     for pool, side in enumerate(sides):
         names = [part.name for part, at in zip(problem.parts, found.placed, strict=True) if at == pool]
         shares.append(Share(
-            side.pool, side.runtime, fractions.get(side.name, 0.0), float(len(names)), "parts", busy[pool],
+            side.joined, side.runtime, fractions.get(side.name, 0.0), float(len(names)), "parts", busy[pool],
             max(0.0, found.seconds - busy[pool]), found.memory_bytes[pool] / side.pool.count, ", ".join(names),
         ))
     said = "; ".join(f"{share.detail} on {pool_words(share.pool)}" for share in shares if share.detail)

@@ -166,6 +166,6 @@ def _share(side: Side, stage: Stage, found: PipelinePlan, row: _Row) -> Share:
     fraction = dict(found.fractions)[stage.pool]
     names = row.layers[stage.first].name, row.layers[stage.stop - 1].name
     return Share(
-        side.pool, side.runtime, fraction, float(stage.stop - stage.first), "layers", stage.busy_s, stage.wait_s,
+        side.joined, side.runtime, fraction, float(stage.stop - stage.first), "layers", stage.busy_s, stage.wait_s,
         stage.memory_bytes, f"{names[0]} to {names[1]}, {stage.in_flight} micro-batches in flight",
     )

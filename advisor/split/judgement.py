@@ -14,6 +14,8 @@ from core.device import Link
 from core.quantity import Quantity
 from core.split import Bar, BreakEven, Curve, Move, Share, Single, Split, pool_words
 
+SAME = 0.005
+"""Two plans nearer than that are the same."""
 ROUNDING = 1e-9
 """What a saving may fall short of its bound by arithmetic alone."""
 
@@ -148,6 +150,8 @@ def _sentence(
         return f"Neither pool alone nor both together will do: {'; '.join(plan.missing) or _barred(plan)}."
     if saving is None or plan.excluded is not None or plan.seconds is None or not plan.feasible:
         return f"Keep to {_words(alone)} alone: {_barred(plan)}."
+    if abs(saving) < SAME and sum(share.fraction > 0 for share in plan.shares) == 1:
+        return f"Keep to one pool: {plan.said}; no share of another would save {objective}."
     if saving < 0:
         return f"Keep to {_words(alone)} alone: hybrid loses by {fmt.percent(-saving)} in {objective}."
     return f"Keep to {_words(alone)} alone: hybrid saves {fmt.percent(saving)} in {objective}, too little for two stacks."

@@ -25,10 +25,17 @@ LADDER = (1, 2, 4, 6, 8, 10, 12, 14, 16)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A pool as it was asked for: perhaps with the runtime that is to run on it."""
+    """A pool as it was asked for.
+
+    Args:
+        pool: alone, where it is cheapest.
+        runtime: that is to run on it; empty leaves it open.
+        joined: the same chips where they are had beside the other pools; None is the same as alone.
+    """
 
     pool: Pool
     runtime: str = ""
+    joined: Pool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,8 @@ class Side:
 
     Args:
         name: lane of timelines; no two sides have the same.
+        pool: alone, where it is cheapest.
+        joined: the same chips where they are had beside the other pools: what a split pays for.
         runtime: id of the best one alone, or the one that was asked for; empty when none is known to run.
         chip: catalog entry; None when it has none.
         alone: what it would do with the whole work; None when nothing is known. It may not fit.
@@ -46,6 +55,7 @@ class Side:
 
     name: str
     pool: Pool
+    joined: Pool
     runtime: str
     chip: Accelerator | None
     alone: Estimate | None
@@ -91,12 +101,13 @@ def sides_of(question: Question, asked: tuple[Asked, ...], variant: Variant) -> 
     for one, found, ladder, name in zip(asked, chosen, ladders, names, strict=True):
         chip = _chip(one.pool, question.devices)
         if isinstance(found, str):
-            sides.append(Side(name, one.pool, one.runtime, chip, None, None, found))
+            sides.append(Side(name, one.pool, one.joined or one.pool, one.runtime, chip, None, None, found))
             continue
         shared = times[one.pool.accelerator] if one.pool.attached else 1
         alone = found if shared == 1 else _part_of_device(found, shared)
         pace = _pace_here(alone, question.workload) if one.pool.attached else ladder
-        sides.append(Side(name, one.pool, alone.candidate.runtime, chip, alone, pace, _not_fitting(alone)))
+        joined = one.joined or one.pool
+        sides.append(Side(name, one.pool, joined, alone.candidate.runtime, chip, alone, pace, _not_fitting(alone)))
     return tuple(sides), answer
 
 

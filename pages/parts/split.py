@@ -12,7 +12,7 @@ from pages.parts.text import TIER_COLOR, plain, tier_label, tier_legend
 from reports import split_text as text
 from reports.charts import split_curve, split_pools, split_timeline
 from reports.split_run_text import timeline_rows
-from reports.view import UNKNOWN, Figure, amount_text, figure
+from reports.view import UNKNOWN, Figure, figure
 
 ROWS_SHOWN, ROW_PX = 10, 35
 SIDES, CARDS = 2, 6
@@ -44,7 +44,7 @@ def metrics(found: Split, workload: Workload) -> None:
     lost = found.saving is not None and found.saving < 0
     shown = (
         (f"{text.time_title(found.mode)}, together", figure(found.seconds), ""),
-        (f"Cost together, {amount_text(workload)}", figure(found.cost_usd, write.usd), ""),
+        (f"Cost together, {text.amount_of(found.mode, workload)}", figure(found.cost_usd, write.usd), ""),
         (
             "Hybrid loses by" if lost else "Saves",
             Figure(UNKNOWN if found.saving is None else text.percent(abs(found.saving))),
@@ -137,9 +137,9 @@ def beside_single(found: Split, workload: Workload) -> None:
     with st.grid(2, min_column_width=380, gap="medium"):
         for what in ("time", second):
             with st.container(gap="small"):
-                _chart(f"singles:{what}", found, amount_text(workload))
+                _chart(f"singles:{what}", found, text.amount_of(found.mode, workload))
     rows = text.single_rows(found)
-    amount = amount_text(workload)
+    amount = text.amount_of(found.mode, workload)
     _table(
         [
             {

@@ -1,5 +1,7 @@
 """What a split costs, where its price turns, and how wide its band is."""
 
+from dataclasses import replace
+
 import pytest
 
 import intake
@@ -11,8 +13,8 @@ from core.quantity import exact
 from core.split import Single
 
 JOB = intake.read_document({"schema": 1, "name": "8B", "task": "train", "model": {"preset": "llama-3-8b"}, "batch": 64})
-FIRST = Side("a", Pool("h100-sxm", 8, "gpu", 16.0), "jax", None, None, None)
-SECOND = Side("b", Pool("tpu-v6e", 8, "tpu", 24.0), "jax", None, None, None)
+GPU, TPU = Pool("h100-sxm", 8, "gpu", 16.0), Pool("tpu-v6e", 8, "tpu", 24.0)
+FIRST, SECOND = (Side(name, pool, pool, "jax", None, None, None) for name, pool in (("a", GPU), ("b", TPU)))
 
 
 def singles(first_s: float, second_s: float) -> tuple[Single, ...]:
@@ -28,8 +30,16 @@ def test_both_pools_are_paid_for_the_whole_step() -> None:
     assert cost.mid == pytest.approx((16 + 24) * 9.0 * 1000 / 3600)
 
 
+def test_the_price_beside_the_other_pool_is_what_a_split_pays() -> None:
+    dearer = Side("a", GPU, replace(GPU, price_usd_per_h=20.0), "jax", None, None, None)
+    cost = cost_of_split(JOB, (dearer, SECOND), exact(9.0, "published"))
+    assert cost is not None
+    assert cost.mid == pytest.approx((20 + 24) * 9.0 * 1000 / 3600)
+
+
 def test_a_pool_without_a_price_leaves_the_cost_unknown() -> None:
-    free = Side("c", Pool("mi300x", 8, "gpu", None), "jax", None, None, None)
+    unpriced = Pool("mi300x", 8, "gpu", None)
+    free = Side("c", unpriced, unpriced, "jax", None, None, None)
     assert cost_of_split(JOB, (FIRST, free), exact(9.0, "published")) is None
 
 

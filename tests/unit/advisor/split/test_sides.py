@@ -8,7 +8,7 @@ import pytest
 import catalog
 import intake
 from advisor.question import Question
-from advisor.split.between import BETWEEN_CLOUDS, link_between
+from advisor.split.between import BETWEEN_CLOUDS, BETWEEN_REGIONS, link_between
 from advisor.split.sides import Asked, Side, sides_of
 from core.device import Link, Pool
 from core.workload import Workload
@@ -73,13 +73,21 @@ def test_two_equal_pools_have_names_of_their_own() -> None:
     assert first.name != second.name
 
 
-def test_the_link_is_the_slower_network_of_the_two() -> None:
+def test_the_link_is_what_the_hosts_of_the_slower_side_send() -> None:
     gpu, tpu = sides(Asked(GPU), Asked(TPU))
     found = link_between(gpu, tpu, None)
     assert not isinstance(found, str)
-    rates = {key: catalog.accelerator(key).internode_bytes_per_s or 0.0 for key in ("h100-sxm", "tpu-v6e")}
-    slower = min(rates["h100-sxm"], 16 / 8 * rates["tpu-v6e"])
-    assert found[0].bytes_per_s == slower
+    assert (catalog.accelerator("h100-sxm").internode_bytes_per_s or 0.0) > 50e9  # a network for GPUs alone, which no TPU is in
+    assert found[0].bytes_per_s == 50e9
+    assert "assumed" in found[1]
+
+
+def test_between_two_regions_of_a_cloud_it_is_far() -> None:
+    gpu, tpu = sides(Asked(GPU, joined=replace(GPU, where="GCP us-east4, on-demand")), Asked(TPU))
+    found = link_between(gpu, tpu, None)
+    assert not isinstance(found, str)
+    assert found[0] == BETWEEN_REGIONS
+    assert "us-east4" in found[1]
 
 
 def test_between_two_clouds_the_link_is_what_the_rule_says() -> None:
