@@ -10,7 +10,7 @@ from advisor.split.between import IN_ONE_NETWORK_S
 from advisor.split.given import Given
 from advisor.split.judgement import Planned
 from advisor.split.replicas import Key, Timed, replicas_of, sizes_of
-from advisor.split.serving import SPAN, plan_serving, turning_factor
+from advisor.split.serving import SPAN, only, plan_serving, priced, turning_factor
 from advisor.split.serving_rates import Demand, Server, Service, problem_of
 from advisor.split.serving_words import FleetAlone, NoFleet, Replica, ServingPlan, ServingProblem
 from advisor.split.sides import Side
@@ -34,7 +34,7 @@ def serving_of(given: Given) -> Planned:
     demands = _demands(workload)
     if isinstance(demands, str):
         return Planned("serving", missing=(demands,), said=demands)
-    able = [side for side in sides if side.chip is not None and side.runtime and side.pool.price_usd_per_h is not None]
+    able = [side for side in sides if side.chip is not None and side.runtime and side.joined.price_usd_per_h is not None]
     missing = tuple(f"{side.name}: {side.missing or 'no price is known'}" for side in sides if side not in able)
     timed = {demand.name: replicas_of(demand.prompt, demand.output, able, given.variant) for demand, _ in demands}
     servers = [server for side in able for server in _servers(side, demands, timed)]
@@ -58,9 +58,10 @@ def serving_of(given: Given) -> Planned:
     if isinstance(found, NoFleet):
         said = _none_serves(problem) or "; ".join(found.missing)
         return Planned("serving", missing=(*missing, said), said=said, singles=singles)
+    found, sides = _or_alone(found, problem, sides)
     seconds = log_normal(found.seconds, sigma, tier, "queue of each replica with random arrivals")
     planned = _planned(found, sides, singles, seconds)
-    return replace(planned, missing=missing, curves=lambda: ((), _turns(problem, found, able)))
+    return replace(planned, missing=missing, curves=lambda: ((), _turns(problem, found, sides)))
 
 
 def _demands(workload: Workload) -> tuple[tuple[RequestClass, Mapping[str, object]], ...] | str:
@@ -92,7 +93,7 @@ def _servers(
 ) -> list[Server]:
     """Return the kinds of replicas of a pool that hold the model, each with what it does of each class."""
     held = [chips for chips in sizes_of(side.pool.count) if any((side.pool.accelerator, chips) in one for one in timed.values())]
-    price = (side.pool.price_usd_per_h or 0.0) / side.pool.count
+    price = (side.joined.price_usd_per_h or 0.0) / side.pool.count
     layout = f"{side.chip.vendor} {side.pool.kind}" if side.chip is not None else ""
     servers: list[Server] = []
     for chips in held[:SIZES]:
@@ -125,8 +126,32 @@ def _single(side: Side, fleets: Sequence[FleetAlone]) -> Single:
         unheld = side.missing or ("no price is known" if side.pool.price_usd_per_h is None else "the model fits on no part of it")
         why = unheld if alone is None else alone.missing
         return Single(side.pool, side.runtime, None, None, None, feasible=False, missing=why)
-    cost = exact(alone.price_usd_per_h, "published", "price of its replicas")
+    cost = exact(alone.price_usd_per_h * _own(side), "published", "price of its replicas")
     return Single(side.pool, side.runtime, None, cost, None, feasible=True)
+
+
+def _own(side: Side) -> float:
+    """Return the price of a pool alone, where it is cheapest, over that beside the others."""
+    return (side.pool.price_usd_per_h or 0.0) / side.joined.price_usd_per_h if side.joined.price_usd_per_h else 1.0
+
+
+def _or_alone(
+    found: ServingPlan, problem: ServingProblem, sides: tuple[Side, ...]
+) -> tuple[ServingPlan, tuple[Side, ...]]:
+    """Return the fleet, or that of one pool alone where it is cheaper by itself than all are beside each other; and the sides.
+
+    That pool is then joined to no other, and had where it is cheapest.
+    """
+    own = {side.name: _own(side) for side in sides}
+    known = [(one.price_usd_per_h * own[one.pool], one.pool) for one in found.singles if one.price_usd_per_h is not None]
+    price, pool = min(known, default=(found.price_usd_per_h, ""))
+    if price >= found.price_usd_per_h * (1 - 1e-9):
+        return found, sides
+    alone = plan_serving(only(priced(problem, pool, own[pool]), pool))
+    if not isinstance(alone, ServingPlan):
+        return found, sides
+    apart = tuple(replace(side, joined=side.pool) if side.name == pool else side for side in sides)
+    return replace(alone, singles=found.singles), apart
 
 
 def _planned(found: ServingPlan, sides: Sequence[Side], singles: tuple[Single, ...], seconds: Quantity) -> Planned:
@@ -138,7 +163,7 @@ def _planned(found: ServingPlan, sides: Sequence[Side], singles: tuple[Single, .
         detail = ", ".join(f"{group.count} x {group.replica.rpartition(' by ')[2]} chips ({group.role})" for group in groups)
         part = busy / count if count else 0.0
         shares.append(Share(
-            side.pool, side.runtime, by_pool.get(side.name, 0.0), float(count), "replicas", part, 1.0 - part if count else 0.0,
+            side.joined, side.runtime, by_pool.get(side.name, 0.0), float(count), "replicas", part, 1.0 - part if count else 0.0,
             detail=detail,
         ))
     cost = exact(found.price_usd_per_h, "published", "prices of the replicas for an hour")
@@ -168,7 +193,7 @@ def _turns(problem: ServingProblem, found: ServingPlan, sides: Sequence[Side]) -
     """Return up to which price of each pool the fleet stays the cheapest, and below which an idle pool would be part of it."""
     told: list[BreakEven] = []
     for side in sides:
-        now = side.pool.price_usd_per_h
+        now = side.joined.price_usd_per_h
         if not now or side.name not in problem.pools:
             continue
         factor = turning_factor(problem, found, side.name)
@@ -179,7 +204,7 @@ def _turns(problem: ServingProblem, found: ServingPlan, sides: Sequence[Side]) -
 
 
 def _words(side: Side, at: float | None, used: bool) -> str:
-    name, now = pool_words(side.pool), f"(now {side.pool.price_usd_per_h or 0.0:.4g})"
+    name, now = pool_words(side.pool), f"(now {side.joined.price_usd_per_h or 0.0:.4g})"
     if used:
         fleet = "this fleet stays the cheapest"
         return f"{fleet} at up to {SPAN:g} times the price of {name} {now}" if at is None else (

@@ -38,7 +38,7 @@ def plan_serving(problem: ServingProblem, limit_s: float = 20.0) -> ServingPlan 
     busy: dict[str, float] = {}
     for group in groups:
         busy[group.pool] = busy.get(group.pool, 0.0) + group.busy
-    whole = sum(busy.values())
+    whole = sum(busy.values()) or 1.0
     terms = _terms(problem, routing)
     return ServingPlan(
         found.price, groups, routing, sum(seconds for _, seconds in terms), terms,
@@ -59,6 +59,20 @@ def priced(problem: ServingProblem, pool: str, factor: float) -> ServingProblem:
         replace(one, price_usd_per_h=one.price_usd_per_h * factor) if one.pool == pool else one for one in problem.replicas
     )
     return replace(problem, replicas=replicas)
+
+
+def only(problem: ServingProblem, pool: str) -> ServingProblem:
+    """Return the same problem with the replicas of one pool alone.
+
+    Args:
+        problem: over any pools.
+        pool: that is left.
+    """
+    replicas = tuple(one for one in problem.replicas if one.pool == pool)
+    names = {one.name for one in replicas}
+    routes = tuple(route for route in problem.routes if all(leg.replica in names for leg in route.legs))
+    missing = tuple(one for one in problem.missing if one[1] in names)
+    return replace(problem, replicas=replicas, routes=routes, links=(), missing=missing)
 
 
 def turning_factor(problem: ServingProblem, plan: ServingPlan, pool: str, limit_s: float = 2.0) -> float | None:
@@ -109,11 +123,8 @@ class _Found:
 
 def _alone(problem: ServingProblem, pool: str, limit_s: float) -> FleetAlone:
     """Return the cheapest fleet of one pool."""
-    replicas = tuple(one for one in problem.replicas if one.pool == pool)
-    names = {one.name for one in replicas}
-    routes = tuple(route for route in problem.routes if all(leg.replica in names for leg in route.legs))
-    missing = tuple(one for one in problem.missing if one[1] in names)
-    found = _solve(replace(problem, replicas=replicas, routes=routes, links=(), missing=missing), routes, limit_s)
+    alone = only(problem, pool)
+    found = _solve(alone, alone.routes, limit_s)
     if isinstance(found, tuple):
         return FleetAlone(pool, None, (), "; ".join(found))
     return FleetAlone(pool, found.price, found.groups)

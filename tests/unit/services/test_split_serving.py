@@ -127,3 +127,14 @@ def test_a_target_that_no_replica_keeps_is_named_for_each_pool() -> None:
     assert told.best_single is None
     assert "no replica of these pools keeps the targets of chat" in told.sentence
     assert all("a token takes" in one.missing and "more than 1.00 ms" in one.missing for one in told.singles)
+
+
+def test_a_pool_that_is_cheaper_by_itself_than_beside_the_others_is_told_at_its_own_price() -> None:
+    told = served([CHAT], ("h100-sxm=8", "l4=16"), ())
+    assert told.best_single is not None
+    assert told.best_single.cost_usd is not None
+    assert dollars(told) <= told.best_single.cost_usd.mid * (1 + 1e-9)
+    for share in told.shares:
+        chips = sum(int(count) * int(each) for count, each in re.findall(r"(\d+) x (\d+) chips", share.detail))
+        if share.fraction == 1:
+            assert dollars(told) == pytest.approx((share.pool.price_usd_per_h or 0.0) * chips / share.pool.count)
