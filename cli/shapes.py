@@ -13,7 +13,7 @@ from core.picture import WORD, Picture
 from core.probe import Measurement, Outcome, Probe, Runtime
 from core.quantity import Quantity
 from core.run import Run, RunSummary
-from core.split import Single, Split, SplitRun, Verified
+from core.split import BREAK_EVENS, Single, Split, SplitRun, Verified
 from core.statistics import iqr, median
 from core.workload import Block, Workload
 from services import code, models
@@ -115,7 +115,8 @@ def split(value: SplitRun, run_id: str | None) -> Plain:
         "step": {"seconds": quantity(told.seconds), "cost_usd": quantity(told.cost_usd), "energy_j": quantity(told.energy_j),
                  "terms": dict(told.terms), "timeline": to_plain(told.timeline)},
         "moves": to_plain(told.moves),
-        "break_even": {one.what: {"unit": one.unit, "now": one.now, "at": one.at, "words": one.words} for one in told.break_even},
+        "break_even": {what: [{"unit": one.unit, "now": one.now, "at": one.at, "words": one.words}
+                              for one in told.break_even if one.what == what] for what in BREAK_EVENS},
         "curves": to_plain(told.curves),
         "others": [{"mode": mode, "seconds": seconds, "said": said} for mode, seconds, said in told.others],
         "verdicts": to_plain(told.verdicts),

@@ -25,7 +25,8 @@ def show(run: str, *, as_json: bool) -> None:
     if found.split is not None:
         tell_sections(sections(found.split.split, found.workload))
         tell_sections(verified_sections(found.split.verified) if found.split.verified is not None else ())
-    tell_answer(found)
+    else:
+        tell_answer(found)
     if found.outcomes:
         write("\nMeasured:")
         tell_outcomes(found.outcomes)

@@ -39,8 +39,9 @@ def typical_decoder(parameters: float) -> dict[str, Size]:
     }
 
 
-def _widths() -> range:
-    return range(128, 65_536 + 128, 128)
+def _widths() -> tuple[int, ...]:
+    """Return widths that are tried: multiples of 128, and from 1,024 on those whose heads divide over eight chips."""
+    return (*range(128, 1024, 128), *range(1024, 65_536 + 1, 1024))
 
 
 def _hidden(width: int) -> int:

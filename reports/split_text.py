@@ -377,7 +377,7 @@ def _amount(one: BreakEven, value: float | None) -> str:
     """Return a number in its unit, as people write it: links in bits, prices in dollars."""
     if value is None:
         return UNKNOWN
-    if one.unit == "B/s":
+    if one.unit in ("B/s", "bytes/s"):
         return write.count(8 * value, "bit/s")
     if one.unit == "USD/h":
         return f"{write.usd(value)} an hour"

@@ -216,7 +216,7 @@ def headline(run: Run) -> Headline:
         said = (told.sentence, told.why, advice.rests_on, "")
     else:
         said = (advice.sentence, advice.why, advice.rests_on, sure_text(advice))
-    best = next((row for row in candidate_rows(run) if row.mark == "✔"), None)
+    best = None if run.split is not None else next((row for row in candidate_rows(run) if row.mark == "✔"), None)
     sentence, why, rests_on, sure = (one_line(text, LONGEST) for text in said)
     return Headline(one_line(work.name), subtitle, sentence, why, rests_on, sure, best, run.state, one_line(run.error))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import intake
 from advisor import Question
-from advisor.split.compose import Mixed, compose
+from advisor.split.compose import Mixed, compose, modes_to_plan
 from advisor.split.sides import Asked
 from core.advice import Recommendation
 from core.device import Device, Pool
@@ -169,6 +169,7 @@ def run_options(document: Mapping[str, Any], options: SplitOptions, objective: s
     """
     attached = attached_devices()
     workload = intake.read_document(document)
+    modes_to_plan(workload, options.mode)
     asked = asked_pools(workload, options.pools, attached, known_runtimes(context().settings, attached))
     names = dict.fromkeys(f"{one.pool.accelerator}={one.pool.count}" for one in asked)
     return RunOptions("none", options.budget_s, (), ",".join(names), objective, options)

@@ -16,7 +16,7 @@ from probes.split.work import parts_of, pieces_of
 
 CALIBRATION_SHARE = 0.5
 """Part of the budget that measuring the pieces may take; the rest is for steps."""
-SHORTEST_WINDOW_S, LONGEST_WINDOW_S, ROUNDS = 0.1, 1.0, 2
+SHORTEST_WINDOW_S, LONGEST_WINDOW_S, ROUNDS = 0.05, 1.0, 2
 SMALL_BYTES, LARGER_BYTES = 2**12, 2**14
 
 

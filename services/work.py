@@ -25,6 +25,7 @@ from services.device_history import marking_history
 from services.probing import Listener, Reporter, chosen_runtimes, usable
 from services.roof import carried_over, roof_probes, stand_ins
 from services.runtimes import known_runtimes
+from services.split_answer import measured_split
 from services.supervision import RUN_VARIABLE, Heart, become_subreaper
 
 ROOM_TRIES, ROOM_S = 10, 1.0
@@ -131,7 +132,7 @@ class _State:
         if not asked.verify:
             return alone, SplitRun(told)
         came = split_run.verified(wanted, asked, told, attached, known, self.here.settings, reporter, self._stop)
-        return alone, SplitRun(told, came)
+        return alone, SplitRun(measured_split(told, came), came)
 
     def _plan(self, attached: Sequence[Device], installed: Sequence[Runtime]) -> tuple[Planned, ...]:
         planned: list[Planned] = []

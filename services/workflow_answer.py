@@ -9,6 +9,8 @@ from core.device import Pool
 from core.quantity import Quantity, exact
 from core.split import Share, Single, Split
 
+NAMED = 4
+"""So many workloads of a pool are named in the sentence."""
 EVIDENCE = "seconds as given, or estimated for each stage"
 
 
@@ -75,7 +77,13 @@ def portfolio_split(
     )  # fmt: skip
     unplaced = tuple(f"{one.work} finds no place: {one.why}" for one in plan.unplaced)
     gap = () if plan.gap <= 1e-6 else (f"at most {plan.gap:.1%} above the best there is",)
-    said = "; ".join(f"{len(works)} workloads on {name}" for name, works in where.items())
+    said = "; ".join(f"{', '.join(works) if len(works) <= NAMED else f'{len(works)} workloads'} on {name}"
+                     for name, works in where.items())
+    if plan.unplaced:
+        said = f"{said or 'nothing'} ({len(plan.unplaced)} of {len(problem.works)} workloads find no place)"
+    if not plan.placed:
+        barred = Planned("portfolio", missing=(*unplaced, *assumptions), said=said, feasible=False)
+        return judge([barred], singles, problem.objective, least_saving, None, "in all")
     objective = problem.objective
     whole = Planned(
         "portfolio", _exact(plan.end_s), _exact(plan.cost_usd), _exact(plan.energy_j),

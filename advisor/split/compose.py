@@ -72,10 +72,11 @@ def compose(mixed: Mixed) -> tuple[Split, Recommendation]:
         BadInput: a mode that is not planned for this task.
     """
     workload, options = mixed.question.workload, mixed.options
-    modes = _modes(workload, options.mode)
+    modes = modes_to_plan(workload, options.mode)
     sides, answer = sides_of(mixed.question, mixed.asked, mixed.variant)
-    if modes == ("serving",) and any(side.alone is None for side in sides):
-        sides = _runnable(mixed, sides)
+    if modes == ("serving",):  # whole requests need no network between pools: each is had where it is cheapest
+        known = sides if all(side.alone is not None for side in sides) else _runnable(mixed, sides)
+        sides = tuple(replace(side, joined=side.pool) for side in known)
     links, unknown, said = _links(sides, options)
     given = Given(workload, sides, links, unknown, mixed.variant, mixed.question.seed)
     plans = [PLANNERS[mode](given) for mode in modes]
@@ -107,8 +108,23 @@ def _runnable(mixed: Mixed, sides: tuple[Side, ...]) -> tuple[Side, ...]:
     )
 
 
-def _modes(workload: Workload, asked: str) -> tuple[str, ...]:
+def modes_to_plan(workload: Workload, asked: str) -> tuple[str, ...]:
+    """Return the ways of dividing that are planned for a workload.
+
+    Args:
+        workload: the job.
+        asked: the only one; empty for all that its task allows.
+
+    Raises:
+        BadInput: a way that is none of its task, or a workload that does not say what its task needs for it.
+    """
     allowed = MODES_OF[workload.task]
+    if workload.task == "rl" and workload.rollouts is None:
+        expected = "rollouts: {prompt: N, output: N} in the workload"
+        raise BadInput("task rl without rollouts", expected, "say how samples come about")
+    if workload.task == "serve" and not workload.requests and workload.targets.requests_per_s is None:
+        expected = "targets: {requests_per_s: N} or requests by class in the workload"
+        raise BadInput("task serve without a rate of requests", expected, "say how many come")
     if not asked:
         return allowed
     if asked not in allowed:

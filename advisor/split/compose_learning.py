@@ -24,7 +24,6 @@ from advisor.split.reinforcement_words import (
 from advisor.split.replicas import Key, Timed, replicas_of, sizes_of
 from advisor.split.sides import Side
 from core.device import Link
-from core.errors import BadInput
 from core.ops import DTYPE_BYTES
 from core.probe import Runtime
 from core.quantity import Quantity, exact, log_normal
@@ -36,6 +35,7 @@ MOST_PARTS = 4
 TOKEN_BYTES = 8.0
 """Of a rollout on its way to the learner: a token's number and its log-probability, 4 bytes each."""
 ENVIRONMENTS = "environments"
+TOGETHER = 2
 ROLLING: Mapping[str, object] = {
     "task": "infer", "length": None, "rollouts": None, "optimizer": None, "total": None, "targets": None,
 }  # fmt: skip
@@ -43,20 +43,16 @@ ROLLING: Mapping[str, object] = {
 
 
 def learning_of(given: Given) -> Planned:
-    """Return the best way of rolling out on one pool and learning on another, beside each pool alone by turns.
-
-    Raises:
-        BadInput: nobody said how samples come about.
-    """
+    """Return the best way of rolling out on one pool and learning on another, beside each pool alone by turns."""
     workload, rollouts = given.workload, given.workload.rollouts
-    if rollouts is None:
-        expected = "rollouts: {prompt: N, output: N} in the workload"
-        raise BadInput("task rl without rollouts", expected, "say how samples come about")
+    assert rollouts is not None
     able = [side for side in given.sides if side.chip is not None and side.runtime]
     missing = tuple(f"{side.name}: {side.missing}" for side in given.sides if side not in able)
     timed = replicas_of(rollouts.prompt, rollouts.output, able, lambda changes: given.variant({**ROLLING, **changes}))
     actors = tuple(one for side in able for one in _actors(side, workload, timed))
     learners, doubt = _learners(able, workload)
+    if len(able) < TOGETHER:
+        return Planned("rl", missing=missing, said="; ".join(missing))
     if not actors or not learners:
         what = "no pool holds a model that rolls out" if not actors else "no pool holds the model in training"
         return Planned("rl", missing=(*missing, what), said=what)

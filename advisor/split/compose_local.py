@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from advisor.split.bandwidth import bandwidth_of
 from advisor.split.bill import cost_of_split, energy_of_split
+from advisor.split.data_parallel import MOST_SETS
 from advisor.split.data_parallel_curves import with_bandwidth
 from advisor.split.given import Given
 from advisor.split.judgement import Curves, Planned
@@ -32,6 +33,8 @@ def local_of(given: Given) -> Planned:
     if any(given.links[a][b] is None for a in able for b in able if a != b):
         return Planned("local", missing=given.unknown, said="the link between the pools is not known")
     used = tuple(given.sides[index] for index in able)
+    if len(used) > MOST_SETS:
+        return Planned("local", missing=(f"copies are planned over at most {MOST_SETS} pools",))
     steps = _inner_steps(workload)
     if not steps:
         return Planned("local", missing=(f"a job of {workload.total_steps:g} steps is too short for copies that meet seldom",))

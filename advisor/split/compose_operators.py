@@ -14,6 +14,7 @@ from advisor.split.operators_words import Flow, NoPlacement, On, OperatorPlan, O
 from advisor.split.sides import Side
 from advisor.split.spread import Uncertain, spread
 from core.ops import DTYPE_BYTES
+from core.sketching import output_of
 from core.split import Share, pool_words
 from core.workload import Block, Workload
 
@@ -28,7 +29,7 @@ WAY = "prefetch"
 def operators_of(given: Given) -> Planned:
     """Return the best placement of a workload's parts over two pools or more."""
     workload = given.workload
-    if not any(block.kind in IRREGULAR for block in workload.blocks):
+    if not any(block.kind in IRREGULAR for block in workload.blocks) or output_of(workload) > 0:
         said = "no embedding tables or other irregular parts that could lie apart from the dense rest"
         return Planned("operators", missing=(said,), said=said)
     able = [index for index, side in enumerate(given.sides) if side.alone is not None and side.alone.step_time_s is not None]

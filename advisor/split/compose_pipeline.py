@@ -14,6 +14,7 @@ from advisor.split.pipeline_curves import layer_curve
 from advisor.split.pipeline_words import Crossing, PipelinePlan, PipelineProblem, Sizing, Stage, StagePool
 from advisor.split.sides import Side
 from advisor.split.spread import Uncertain, spread
+from core.sketching import output_of
 from core.split import Curve, Share, pool_words
 from core.workload import Workload
 
@@ -39,6 +40,9 @@ class _Row:
 def pipeline_of(given: Given) -> Planned:
     """Return the best pipeline over at least two of the pools."""
     workload, sides, links = given.workload, given.sides, given.links
+    if not workload.trains and output_of(workload) > 0:
+        said = "a model that generates is not cut between unlike pools: every token would cross the link"
+        return Planned("pipeline", missing=(said,), said=said)
     layers = layers_of(workload)
     if isinstance(layers, str):
         return Planned("pipeline", missing=(layers,), said=layers)

@@ -16,6 +16,8 @@ from core.split import Bar, BreakEven, Curve, Move, Share, Single, Split, pool_w
 
 SAME = 0.005
 """Two plans nearer than that are the same."""
+OF_ONE_PLAN = ("R108", "R109", "R131")
+"""Rules whose figures are of one plan."""
 ROUNDING = 1e-9
 """What a saving may fall short of its bound by arithmetic alone."""
 
@@ -107,9 +109,11 @@ def judge(
     allowed = [plan for plan in plans if plan.excluded is None and plan.feasible and plan.seconds is not None]
     shown = min(allowed or plans, key=lambda plan: (plan.seconds is None, _rank(plan, objective), plans.index(plan)))
     alone = best_single(singles, objective)
+    open_question = alone is None and any(single.feasible for single in singles)
     saving = saving_of(value_of(shown, objective), None if alone is None else value_of(alone, objective))
     worth = bool(allowed) and (saving >= least_saving - ROUNDING if saving is not None else alone is None)
-    verdict = "hybrid" if worth else "single"
+    one_pool = sum(share.fraction > 0 for share in shown.shares) == 1
+    verdict = "hybrid" if worth and not one_pool else "single"
     alone_missing = (f"{pool_words(one.pool)}: {one.missing}" for one in singles if one.missing)
     missing = tuple(dict.fromkeys((*shown.missing, *alone_missing)))
     curves, turns = shown.curves()
@@ -117,7 +121,8 @@ def judge(
         shown.mode, objective, verdict, saving, least_saving, link, shown.seconds, shown.cost_usd, shown.energy_j, shown.terms,
         shown.shares, shown.moves, shown.timeline, curves, (*turns, *shown.break_even), singles, alone,
         tuple(_other(plan) for plan in plans if plan is not shown), _verdicts(shown, plans), missing,
-        _sentence(shown, alone, saving, verdict, objective, stage), _why(shown, alone, saving, least_saving, objective),
+        _sentence(shown, alone, saving, verdict, objective, stage, open_question),
+        _why(shown, alone, saving, least_saving, objective),
     )
 
 
@@ -125,7 +130,8 @@ def _verdicts(shown: Planned, plans: Sequence[Planned]) -> tuple[Verdict, ...]:
     """Return what the rules say of the plan that is shown, and what else they warn of in other ways of dividing."""
     rules = {verdict.rule for verdict in shown.verdicts}
     others = {verdict.rule: verdict for plan in plans for verdict in plan.verdicts if verdict.effect == "warn"}
-    return (*shown.verdicts, *(verdict for rule, verdict in sorted(others.items()) if rule not in rules))
+    told = (*rules, *OF_ONE_PLAN)
+    return (*shown.verdicts, *(verdict for rule, verdict in sorted(others.items()) if rule not in told))
 
 
 def _rank(plan: Planned, objective: str) -> float:
@@ -140,21 +146,23 @@ def _other(plan: Planned) -> tuple[str, float | None, str]:
 
 
 def _sentence(
-    plan: Planned, alone: Single | None, saving: float | None, verdict: str, objective: str, stage: str
+    plan: Planned, alone: Single | None, saving: float | None, verdict: str, objective: str, stage: str, open_question: bool,
 ) -> str:
+    one_pool = sum(share.fraction > 0 for share in plan.shares) == 1
+    if one_pool and plan.feasible and (saving is None or abs(saving) < SAME):
+        return f"Keep to one pool: {plan.said}; no share of another would save {objective}."
     if verdict == "hybrid" and plan.seconds is not None:
         gain = "" if saving is None else f", {fmt.percent(saving)} less {objective} than {_words(alone)} alone"
-        gain = gain or ", and no pool alone will do"
+        unknown = f"; what one pool alone would take in {objective} is not known"
+        gain = gain or (unknown if open_question else ", and no pool alone will do")
         return f"Share it: {plan.said}: {fmt.seconds(plan.seconds.mid)} {stage}{gain}."
     if alone is None:
         return f"Neither pool alone nor both together will do: {'; '.join(plan.missing) or _barred(plan)}."
     if saving is None or plan.excluded is not None or plan.seconds is None or not plan.feasible:
         return f"Keep to {_words(alone)} alone: {_barred(plan)}."
-    if abs(saving) < SAME and sum(share.fraction > 0 for share in plan.shares) == 1:
-        return f"Keep to one pool: {plan.said}; no share of another would save {objective}."
     if saving < 0:
         return f"Keep to {_words(alone)} alone: hybrid loses by {fmt.percent(-saving)} in {objective}."
-    return f"Keep to {_words(alone)} alone: hybrid saves {fmt.percent(saving)} in {objective}, too little for two stacks."
+    return f"Keep to {_words(alone)} alone: hybrid saves {100 * saving:.3g} % in {objective}, too little for two stacks."
 
 
 def _barred(plan: Planned) -> str:

@@ -83,7 +83,7 @@ def test_moves_say_what_is_hidden() -> None:
     half = replace(SPLIT, moves=(replace(SPLIT.moves[0], exposed_s=0.16),))
     (row,) = move_rows(half)
     assert (row.size, row.seconds, row.exposed, row.hidden) == ("14.9 GiB", "640 ms", "160 ms", "75 %")
-    assert row.way == "8 x h100-sxm → 16 x tpu-v6e"
+    assert row.way == "8 x h100-sxm ⇄ 16 x tpu-v6e"
 
 
 def test_the_split_stands_first_and_what_is_recommended_is_ticked() -> None:

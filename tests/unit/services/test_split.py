@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+import intake
 from core.errors import BadInput
 from core.split import Split, SplitOptions
 from services import split, workflows
+from services.pools import pools_for
 
 TRAIN: dict[str, Any] = {
     "schema": 1, "task": "train", "model": {"preset": "llama-3-8b"}, "batch": 64, "length": 2048, "dtype": "bf16",
@@ -99,7 +101,7 @@ def test_a_model_that_fits_on_neither_pool_alone_is_divided() -> None:
 def test_without_a_given_link_that_of_the_hosts_is_taken_and_said() -> None:
     told = planned(TRAIN, gbps=None, mode="data")
     assert told.link is not None
-    assert any("network of the hosts" in text for text in told.missing)
+    assert any(text.startswith("link between") and "R107" in text for text in told.missing)
 
 
 def test_a_deadline_that_only_both_pools_meet_is_met_by_both() -> None:
@@ -136,11 +138,35 @@ def test_a_question_that_cannot_be_planned_is_one_line(pools: tuple[str, ...], o
     assert "\n" not in str(caught.value)
 
 
-def test_rollouts_that_nobody_described_are_asked_for() -> None:
-    told = planned({**TRAIN, "task": "rl"})
+@pytest.mark.parametrize(("task", "said"), [("rl", "rollouts"), ("serve", "requests_per_s")])
+def test_what_a_task_needs_for_its_plan_is_asked_for(task: str, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        planned({**{key: value for key, value in TRAIN.items() if task == "rl" or key != "length"}, "task": task})
+
+
+def test_a_model_that_generates_is_not_cut_into_layers() -> None:
+    told = planned({**TRAIN, "task": "infer", "length": None, "prompt": 200, "output": 100}, mode="pipeline")
     assert told.verdict == "single"
     assert told.seconds is None
-    assert any("give rollouts" in text for text in told.missing)
+
+
+def test_a_price_that_the_workload_names_is_the_price() -> None:
+    mine = [{"accelerator": "h100-sxm", "count": 8, "price_usd_per_h": 1.0}]
+    told = planned({**TRAIN, "pools": mine, "objective": "cost"}, mode="data")
+    assert told.best_single is not None
+    assert told.best_single.pool.price_usd_per_h == pytest.approx(8.0)
+    assert {share.pool.price_usd_per_h for share in told.shares if share.pool.accelerator == "h100-sxm"} == {8.0}
+
+
+def test_each_pool_alone_is_priced_as_advice_prices_it() -> None:
+    told = planned(TRAIN, mode="data")
+    pools = pools_for(intake.read_document(TRAIN), (), ",".join(POOLS))
+    assert [one.pool for one in told.singles] == list(pools)
+
+
+def test_pools_of_the_workload_are_taken_where_none_is_given() -> None:
+    named = [{"accelerator": "h100-sxm", "count": 8}, {"accelerator": "tpu-v6e", "count": 16}]
+    assert planned({**TRAIN, "pools": named}, (), mode="data").sentence == planned(TRAIN, mode="data").sentence
 
 
 WORKFLOW = """
