@@ -30,8 +30,8 @@ from core.quantity import Quantity, exact, log_normal
 from core.split import Share, Single, pool_words
 from core.workload import Rollouts, Workload
 
-MOST_PARTS = 4
-"""A pool is tried whole, and in so many halvings at most."""
+PARTS_OF = {2: 4, 3: 2}
+"""By the number of pools, how a pool is tried: whole, and in so many parts, each half of the last; more pools whole only."""
 TOKEN_BYTES = 8.0
 """Of a rollout on its way to the learner: a token's number and its log-probability, 4 bytes each."""
 ENVIRONMENTS = "environments"
@@ -49,7 +49,7 @@ def learning_of(given: Given) -> Planned:
     able = [side for side in given.sides if side.chip is not None and side.runtime]
     missing = tuple(f"{side.name}: {side.missing}" for side in given.sides if side not in able)
     timed = replicas_of(rollouts.prompt, rollouts.output, able, lambda changes: given.variant({**ROLLING, **changes}))
-    actors = tuple(one for side in able for one in _actors(side, workload, timed))
+    actors = tuple(one for side in able for one in _actors(side, workload, timed, len(able)))
     learners, doubt = _learners(able, workload)
     if len(able) < TOGETHER:
         return Planned("rl", missing=missing, said="; ".join(missing))
@@ -87,12 +87,12 @@ def _ways(given: Given) -> tuple[tuple[str, str, Link], ...]:
     )
 
 
-def _parts(count: int) -> tuple[int, ...]:
+def _parts(count: int, pools: int) -> tuple[int, ...]:
     """Return how many chips of a pool are tried: all, half, a quarter, ..."""
-    return tuple(dict.fromkeys(max(1, count >> power) for power in range(MOST_PARTS)))
+    return tuple(dict.fromkeys(max(1, count >> power) for power in range(PARTS_OF.get(pools, 1))))
 
 
-def _actors(side: Side, workload: Workload, timed: Mapping[Key, Sequence[Timed]]) -> list[Actors]:
+def _actors(side: Side, workload: Workload, timed: Mapping[Key, Sequence[Timed]], pools: int) -> list[Actors]:
     """Return ways to roll out on a pool: on all or a part of its chips, in engines of the fewest chips that hold the model."""
     held = [chips for chips in sizes_of(side.pool.count) if (side.pool.accelerator, chips) in timed]
     if not held or side.chip is None:
@@ -105,13 +105,13 @@ def _actors(side: Side, workload: Workload, timed: Mapping[Key, Sequence[Timed]]
     load_s = weights / ((side.chip.host_bytes_per_s or 16e9) * held[0])
     return [
         Actors(side.name, chips, chips // held[0], pace, load_s, side.runtime, workload.dtype, side.pool.kind)
-        for chips in _parts(side.pool.count) if chips >= held[0]
+        for chips in _parts(side.pool.count, pools) if chips >= held[0]
     ]
 
 
 def _learners(sides: Sequence[Side], workload: Workload) -> tuple[tuple[Learner, ...], tuple[float, str]]:
     """Return ways to train on a pool, and the widest deviation of the estimates with its tier."""
-    pools = [(replace(side.pool, count=chips), side) for side in sides for chips in _parts(side.pool.count)]
+    pools = [(replace(side.pool, count=chips), side) for side in sides for chips in _parts(side.pool.count, len(sides))]
     datasheets = Datasheets(workload, [(pool, side.chip) for pool, side in pools if side.chip is not None])
     weights = workload.parameter_count * DTYPE_BYTES[workload.dtype]
     found: list[Learner] = []
