@@ -72,7 +72,7 @@ def compose(mixed: Mixed) -> tuple[Split, Recommendation]:
         BadInput: a mode that is not planned for this task.
     """
     workload, options = mixed.question.workload, mixed.options
-    modes = modes_to_plan(workload, options.mode)
+    modes = modes_to_plan(workload, options)
     sides, answer = sides_of(mixed.question, mixed.asked, mixed.variant)
     if modes == ("serving",):  # whole requests need no network between pools: each is had where it is cheapest
         known = sides if all(side.alone is not None for side in sides) else _runnable(mixed, sides)
@@ -108,18 +108,19 @@ def _runnable(mixed: Mixed, sides: tuple[Side, ...]) -> tuple[Side, ...]:
     )
 
 
-def modes_to_plan(workload: Workload, asked: str) -> tuple[str, ...]:
+def modes_to_plan(workload: Workload, options: SplitOptions) -> tuple[str, ...]:
     """Return the ways of dividing that are planned for a workload.
 
     Args:
         workload: the job.
-        asked: the only one; empty for all that its task allows.
+        options: the only way, or empty for all that its task allows; a plan that is run here is made of measured pieces, and
+            needs nothing said of rollouts.
 
     Raises:
         BadInput: a way that is none of its task, or a workload that does not say what its task needs for it.
     """
-    allowed = MODES_OF[workload.task]
-    if workload.task == "rl" and workload.rollouts is None:
+    allowed, asked = MODES_OF[workload.task], options.mode
+    if workload.task == "rl" and workload.rollouts is None and not options.verify:
         expected = "rollouts: {prompt: N, output: N} in the workload"
         raise BadInput("task rl without rollouts", expected, "say how samples come about")
     if workload.task == "serve" and not workload.requests and workload.targets.requests_per_s is None:

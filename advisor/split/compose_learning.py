@@ -45,7 +45,9 @@ ROLLING: Mapping[str, object] = {
 def learning_of(given: Given) -> Planned:
     """Return the best way of rolling out on one pool and learning on another, beside each pool alone by turns."""
     workload, rollouts = given.workload, given.workload.rollouts
-    assert rollouts is not None
+    if rollouts is None:
+        said = "how samples come about is not said"
+        return Planned("rl", missing=(said,), said=said)
     able = [side for side in given.sides if side.chip is not None and side.runtime]
     missing = tuple(f"{side.name}: {side.missing}" for side in given.sides if side not in able)
     timed = replicas_of(rollouts.prompt, rollouts.output, able, lambda changes: given.variant({**ROLLING, **changes}))
