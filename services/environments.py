@@ -194,12 +194,15 @@ def _one(runtime: str, place: _Place, wanted: Mapping[str, str]) -> Way | Refusa
     support = catalog.support_of_family(runtime, place.family, place.key)
     if support.status == "unsupported":
         return Refusal(runtime, support.restrictions, (), support.source, support.source_date)
+    cuda = _major(wanted.get("cuda", ""))
+    if cuda is not None and cuda not in CUDA.values():
+        built = " and ".join(str(one) for one in sorted(set(CUDA.values())))
+        return Refusal(runtime, f"there is no build for CUDA {cuda}: builds are for CUDA {built}", (), "requirements/", "2026-12-01")
     packages = tuple(one for one in wanted if one not in NOT_PACKAGES)
     versions = {name: version for name, version in wanted.items() if version and name != "cuda"}
     found = _fitting(runtime, (*PACKAGES[runtime], *packages), place.kind, versions)
     if not found.fits:
         return Refusal(runtime, found.conflict, _apart(found), "catalog/data/pins.csv", "2026-12-01")
-    cuda = _major(wanted.get("cuda", ""))
     spec = _spec(runtime, place, cuda)
     if spec is None and place.kind == "cpu" and not wanted:
         return _base(runtime, support)

@@ -156,3 +156,9 @@ def test_what_cannot_be_understood_gets_one_line(
     assert re.search(fault, str(caught.value))
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500
+
+
+def test_a_cuda_that_nothing_is_built_for_is_no_way() -> None:
+    found = answer("jax", "h100-sxm", "cuda==99")
+    assert found.ways == ()
+    assert "no build for CUDA 99" in " ".join(one.reason for one in found.refused)
