@@ -197,7 +197,8 @@ def _one(runtime: str, place: _Place, wanted: Mapping[str, str]) -> Way | Refusa
     cuda = _major(wanted.get("cuda", ""))
     if cuda is not None and cuda not in CUDA.values():
         built = " and ".join(str(one) for one in sorted(set(CUDA.values())))
-        return Refusal(runtime, f"there is no build for CUDA {cuda}: builds are for CUDA {built}", (), "requirements/", "2026-12-01")
+        reason = f"there is no build for CUDA {cuda}: builds are for CUDA {built}"
+        return Refusal(runtime, reason, (), "requirements/", "2026-12-01")
     packages = tuple(one for one in wanted if one not in NOT_PACKAGES)
     versions = {name: version for name, version in wanted.items() if version and name != "cuda"}
     found = _fitting(runtime, (*PACKAGES[runtime], *packages), place.kind, versions)
