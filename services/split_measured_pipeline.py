@@ -89,7 +89,7 @@ def micro_batch_counts(batch: int) -> tuple[int, ...]:
 
 def guessed(
     found: Calibrated, names: tuple[str, str], stretches: Sequence[Stretch], batch: int,
-    scales: Mapping[str, float],
+    scales: Mapping[str, float], *, in_order: bool,
 ) -> PipelineProblem | None:
     """Return the problem of cutting a model, each stretch told by its arithmetic; None where something was not measured.
 
@@ -99,6 +99,7 @@ def guessed(
         stretches: of the model.
         batch: samples of a step.
         scales: by name, what passes of a side were measured to take over what was told; 1 where there is none.
+        in_order: keep the first stretch on the first side.
     """
     link = link_of(found.sends)
     pools: list[StagePool] = []
@@ -114,7 +115,8 @@ def guessed(
             backward = tuple((1 - FORWARD) * pass_s * one.work for one in stretches)
             sizings.append(Sizing(count, forward, backward, (0.0,) * len(stretches)))
         updates = tuple(update_s * one.parameters for one in stretches)
-        pools.append(StagePool(name, tuple(sizings), (0.0,) * len(stretches), None, updates))
+        room = (float(in_order and side > 0), *(0.0,) * (len(stretches) - 1))  # more than there is of memory
+        pools.append(StagePool(name, tuple(sizings), room, 0.0, updates))
     if link is None:
         return None
     crossings: list[Crossing] = []

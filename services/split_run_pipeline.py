@@ -13,6 +13,8 @@ from services.split_run_bench import Bench, Ready
 
 CUTS = 3
 """Cuts at most that are measured, each planned from what the one before was measured to take."""
+WORTH_SWAPPING = 0.05
+"""Fraction that a step has to be shorter the other way round for both sides to be started again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +45,10 @@ def prepared_stages(bench: Bench, whole: SplitTask, task: SplitTask) -> Ready | 
     windows = len(rows) + 2 + 3 * CUTS
     found = bench.measure(whole, [(count, count) for count in rows], ((batch,), (batch,)), windows)
     alone = {name: single_s(found, side, batch) for side, name in enumerate(bench.names)}
-    guess = _guess(found, bench.names, stretches, batch, {})
-    if guess is None:
+    either, in_order = (_guess(found, bench.names, stretches, batch, {}, in_order=kept) for kept in (False, True))
+    if either is None:
         return None
-    if guess.stages[0].pool != bench.names[0]:
+    if in_order is None or in_order.seconds > either.seconds * (1.0 + WORTH_SWAPPING):
         bench.swap()
         found = replace(found, costs=(found.costs[1], found.costs[0]))
     best = _best(bench, task, stretches, found, windows)
@@ -65,8 +67,8 @@ def _best(bench: Bench, task: SplitTask, stretches: tuple[Stretch, ...], found: 
     tried: dict[tuple[int, int], _Tried] = {}
     scales = dict.fromkeys(bench.names, 1.0)
     while len(tried) < CUTS:
-        guess = _guess(found, bench.names, stretches, task.batch, scales)
-        if guess is None or guess.stages[0].pool != bench.names[0]:
+        guess = _guess(found, bench.names, stretches, task.batch, scales, in_order=True)
+        if guess is None:
             break
         key = (stretches[guess.stages[0].stop - 1].stop, guess.micro_batches)
         if key in tried:
@@ -90,7 +92,8 @@ def _counted(micro_batches: int) -> str:
 
 
 def _guess(
-    found: Calibrated, names: tuple[str, str], stretches: tuple[Stretch, ...], batch: int, scales: Mapping[str, float]
+    found: Calibrated, names: tuple[str, str], stretches: tuple[Stretch, ...], batch: int, scales: Mapping[str, float], *,
+    in_order: bool,
 ) -> PipelinePlan | None:
-    problem = guessed(found, names, stretches, batch, scales)
+    problem = guessed(found, names, stretches, batch, scales, in_order=in_order)
     return None if problem is None else plan_pipeline(problem)

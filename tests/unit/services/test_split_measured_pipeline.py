@@ -111,7 +111,7 @@ def test_a_model_of_one_piece_is_refused(blocks: list[dict[str, Any]]) -> None:
 def test_the_quicker_side_is_told_more_of_the_work() -> None:
     """Twenty equal layers on sides of which one is three times as quick: it gets about three quarters of them."""
     rows = tuple(Stretch(stop, 0.05, 0.05, 8000.0) for stop in range(1, 21))
-    problem = guessed(Calibrated((whole(0.1, 0.0), whole(0.3, 0.0)), (), FREE, 0), ("a", "b"), rows, 8, {})
+    problem = guessed(Calibrated((whole(0.1, 0.0), whole(0.3, 0.0)), (), FREE, 0), ("a", "b"), rows, 8, {}, in_order=False)
     assert problem is not None
     plan = plan_pipeline(problem)
     assert plan is not None
@@ -125,12 +125,23 @@ def test_what_passes_were_measured_to_take_moves_the_cut() -> None:
     told = Calibrated((whole(0.1, 0.0), whole(0.1, 0.0)), (), FREE, 0)
     held: list[dict[str, int]] = []
     for scales in ({}, {"a": 1.0, "b": 4.0}):
-        problem = guessed(told, ("a", "b"), rows, 8, scales)
+        problem = guessed(told, ("a", "b"), rows, 8, scales, in_order=False)
         plan = None if problem is None else plan_pipeline(problem)
         assert plan is not None
         held.append({stage.pool: stage.stop - stage.first for stage in plan.stages})
     assert held[0] == {"a": 5, "b": 5}
     assert held[1] == {"a": 8, "b": 2}
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_the_order_of_the_sides_can_be_kept(names: tuple[str, str]) -> None:
+    """The heaviest stretch is the last; whichever side is quick, the first side has the first stage."""
+    rows = (Stretch(1, 0.1, 0.1, 8000.0), Stretch(2, 0.1, 0.1, 8000.0), Stretch(3, 0.8, 0.8, 8000.0))
+    for costs in ((whole(0.1, 0.0), whole(0.3, 0.0)), (whole(0.3, 0.0), whole(0.1, 0.0))):
+        problem = guessed(Calibrated(costs, (), FREE, 0), names, rows, 8, {}, in_order=True)
+        plan = None if problem is None else plan_pipeline(problem)
+        assert plan is not None
+        assert [stage.pool for stage in plan.stages] == list(names)
 
 
 @pytest.mark.parametrize(("batch", "counts"), [

@@ -4,6 +4,7 @@ import os
 import sys
 from typing import Any
 
+import psutil
 import pytest
 
 import intake
@@ -116,6 +117,26 @@ def test_a_run_that_is_stopped_tells_when(settings: Settings, stop_at: str) -> N
     assert "stopped" in found.ended
     assert (found.planned_s is not None) == (stop_at == "running")
     assert found.checks == ()
+
+
+def test_a_side_that_is_killed_ends_both_and_is_told_with_what_was_planned(settings: Settings) -> None:
+    heard = Heard()
+    killed: list[int] = []
+    before = {child.pid for child in psutil.Process().children()}
+
+    def kill() -> bool:
+        if not killed and any(progress.stage.startswith("running") for progress in heard.told):
+            begun = [child for child in psutil.Process().children() if child.pid not in before]
+            first = min(begun, key=lambda child: (child.create_time(), child.pid))
+            killed.extend(child.pid for child in begun)
+            first.kill()
+        return False
+
+    found = split_run.run_sides(workload(), (side(0), side(1)), "data", LinkSpec(), 2.0, settings, heard.reporter, kill)
+    assert found.ended.startswith("side 0: ")
+    assert found.planned_s is not None
+    assert len(killed) == 2
+    assert not [child for child in psutil.Process().children() if child.pid in killed]
 
 
 def test_a_side_that_cannot_be_started_is_told(settings: Settings) -> None:
