@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from advisor.split.layers import BOTH_ENDS, layers_of
+from advisor.split.pace import Pace
 from advisor.split.pipeline import plan_pipeline
 from advisor.split.pipeline_words import Crossing, PipelinePlan, PipelineProblem, Sizing, StagePool, every_way
 from core.errors import BadInput
@@ -104,7 +105,7 @@ def guessed(
     link = link_of(found.sends)
     pools: list[StagePool] = []
     for side, name in enumerate(names):
-        pace = pace_of(found, side, loaded=True) or pace_of(found, side, loaded=False)
+        pace = _pace(found, side)
         if pace is None:
             return None
         update_s = fixed_s(found, side, "update", loaded=True)
@@ -124,6 +125,16 @@ def guessed(
         sizes = tuple(one.output_bytes / count for one in stretches[:-1])
         crossings.append(Crossing(count, sizes, sizes))
     return PipelineProblem(tuple(pools), tuple(crossings), every_way(len(names), link), least_pools=len(names))
+
+
+def _pace(found: Calibrated, side: int) -> Pace | None:
+    """Return seconds by samples of one side, beside the other where that was measured, else alone."""
+    paces = [pace_of(found, side, loaded=loaded) for loaded in (False, True)]
+    points = {rows: seconds for pace in paces if pace is not None for rows, seconds in pace.points}
+    rising: list[tuple[int, float]] = []
+    for rows in sorted(points):
+        rising.append((rows, max(points[rows], rising[-1][1]) if rising else points[rows]))
+    return Pace(tuple(rising)) if rising else None
 
 
 def plan_stages(found: Calibrated, names: tuple[str, str], batch: int, micro_batches: int) -> PipelinePlan | None:

@@ -1,5 +1,6 @@
 """Two sides that are measured for a plan, piece by piece, and what comes of it: a task to run, and what it should take."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
@@ -61,6 +62,7 @@ class Bench:
         self.names, self.workload, self.budget_s, self.tell = names, workload, budget_s, tell
         self._open_session, self._swapped = open_session, False
         self.session = open_session(False)
+        self._begun_s = time.monotonic()
 
     def swap(self) -> None:
         """Start both sides again, the second as the first."""
@@ -71,7 +73,8 @@ class Bench:
         self.session = self._open_session(self._swapped)
 
     def measure(
-        self, task: SplitTask, together: list[tuple[int, int]], alone: tuple[tuple[int, ...], tuple[int, ...]], windows: int = 0
+        self, task: SplitTask, together: list[tuple[int, int]], alone: tuple[tuple[int, ...], tuple[int, ...]], windows: int = 0,
+        rounds: int = ROUNDS, sizes: tuple[int, ...] = (),
     ) -> Calibrated:
         """Measure pieces of a task.
 
@@ -79,11 +82,18 @@ class Bench:
             task: whose mode says what each side does with its rows.
             together, alone: rows, as `calibrate` has them.
             windows: of the whole run, over which its time is spread; 0 for no more than these.
+            rounds: of all windows.
+            sizes: bytes that are traded; empty takes those that the task has.
         """
         count = max(windows, len(together) + len(alone[0]) + len(alone[1]))
-        each_s = self.budget_s * CALIBRATION_SHARE / (count * ROUNDS * 2)
+        each_s = self.budget_s * CALIBRATION_SHARE / (count * rounds * 2)
         span_s = min(LONGEST_WINDOW_S, max(SHORTEST_WINDOW_S, each_s))
-        return calibrate(self.session, task, together, alone, traded_bytes(task), seconds=span_s, rounds=ROUNDS)
+        return calibrate(self.session, task, together, alone, sizes or traded_bytes(task), seconds=span_s, rounds=rounds)
+
+    @property
+    def late(self) -> bool:
+        """Whether measuring has taken its part of the budget."""
+        return time.monotonic() - self._begun_s > self.budget_s * CALIBRATION_SHARE
 
     @property
     def running_s(self) -> float:

@@ -21,7 +21,7 @@ from services.split_measured import data_problem, link_of, single_s, task_of
 from services.split_measured_local import alone_s, plan_rounds, task_of_rounds
 from services.split_measured_parts import plan_learning_step, plan_parts
 from services.split_measured_pipeline import stretches_of
-from services.split_run_bench import Bench, Ready
+from services.split_run_bench import SMALL_BYTES, Bench, Ready
 from services.split_run_pipeline import prepared_stages
 
 FEWEST_SAMPLES = 2
@@ -147,7 +147,7 @@ def _operators(bench: Bench) -> Ready | None:
     if told is None:
         return None
     bench.tell("measuring the whole model on each side alone")
-    whole = bench.measure(task_for(bench.workload, "data"), [], ((batch,), (batch,)))
+    whole = bench.measure(task_for(bench.workload, "data"), [], ((batch,), (batch,)), sizes=(SMALL_BYTES,))
     alone = (single_s(whole, 0, batch), single_s(whole, 1, batch))
     how = "the first side a step ahead" if told.ahead else "both in turn"
     evidence = f"the first {task.cut} layers here, the rest there, {how}, from passes measured"

@@ -9,7 +9,7 @@ from probes.split.words import Calibrated, SplitTask
 from probes.split.work import pieces_of
 from services.split_measured import link_of, single_s
 from services.split_measured_pipeline import Stretch, guessed, micro_batch_counts, plan_stages, stretches_of
-from services.split_run_bench import Bench, Ready
+from services.split_run_bench import Bench, Ready, traded_bytes
 
 CUTS = 3
 """Cuts at most that are measured, each planned from what the one before was measured to take."""
@@ -41,9 +41,9 @@ def prepared_stages(bench: Bench, whole: SplitTask, task: SplitTask) -> Ready | 
     batch = task.batch
     stretches, counts = stretches_of(bench.workload, pieces_of(task)), micro_batch_counts(batch)
     bench.tell("measuring the whole model on both sides")
-    rows = sorted({batch // counts[-1], batch // counts[0]})
-    windows = len(rows) + 2 + 3 * CUTS
-    found = bench.measure(whole, [(count, count) for count in rows], ((batch,), (batch,)), windows)
+    small, windows = batch // counts[-1], 3 + 3 * CUTS
+    sizes = traded_bytes(replace(task, cut=stretches[0].stop))
+    found = bench.measure(whole, [(small, small)], ((batch,), (batch,)), windows, 1, sizes)
     alone = {name: single_s(found, side, batch) for side, name in enumerate(bench.names)}
     either, in_order = (_guess(found, bench.names, stretches, batch, {}, in_order=kept) for kept in (False, True))
     if either is None:
@@ -66,7 +66,7 @@ def _best(bench: Bench, task: SplitTask, stretches: tuple[Stretch, ...], found: 
     """Return the quickest of the cuts that were measured, in the order in which what was measured led to them."""
     tried: dict[tuple[int, int], _Tried] = {}
     scales = dict.fromkeys(bench.names, 1.0)
-    while len(tried) < CUTS:
+    while len(tried) < CUTS and not (tried and bench.late):
         guess = _guess(found, bench.names, stretches, task.batch, scales, in_order=True)
         if guess is None:
             break
