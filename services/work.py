@@ -69,7 +69,8 @@ def work(run_id: str, on_progress: Listener | None = None) -> None:
             )
             raise
         cancelled = heart.cancelled()
-        kept = f"cancelled; kept {state.progress.done} of {state.progress.total} probes" if cancelled else ""
+        what = "probes" if run.options.split is None else "stages"
+        kept = f"cancelled; kept {state.progress.done} of {state.progress.total} {what}" if cancelled else ""
         here.store.finish(run_id, "cancelled" if cancelled else "done", recommendation, kept, split)
 
 

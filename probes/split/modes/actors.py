@@ -123,14 +123,13 @@ class Actors:
         Returns:
             (`rollout`, `load`) of the actor, (`train`, `update`, `push`) of the learner, with their seconds.
         """
-        inputs = rows_of(self.whole, self.task, 0, rows)
         if self.work.index == 0:
-            rollout_s, _ = timed(lambda: self.sampler.sampled(self.model, inputs, 0))
+            rollout_s, _ = timed(lambda: self.sampler.sampled(self.model, rows_of(self.whole, self.task, 0, rows), 0))
             weights = self.model.weights()
             load_s, _ = timed(lambda: self.model.load(weights))
             return (("rollout", rollout_s), ("load", load_s))
-        better = self.sampler.better_half(inputs)
-        train_s, flat = timed(lambda: (self.model.run(better, 1.0), self.model.gradients())[1])
+        inputs = rows_of(self.whole, self.task, 0, rows)
+        train_s, flat = timed(lambda: (self.model.run(self.sampler.better_half(inputs), 1.0), self.model.gradients())[1])
         update_s, _ = timed(lambda: self.model.update(flat))
         push_s, _ = timed(self.model.weights)
         return (("train", train_s), ("update", update_s), ("push", push_s))

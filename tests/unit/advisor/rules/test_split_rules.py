@@ -1,5 +1,7 @@
 """Rules about one workload over two unlike pools: each fires where it should and is silent where it should be."""
 
+import re
+
 import pytest
 
 from advisor.rules.case import code_of
@@ -101,7 +103,9 @@ def test_a_sum_that_is_staged_through_hosts_and_priced_is_warned_of_and_not_refu
 def test_gradients_of_70b_take_5_6_seconds_at_25_gigabytes_a_second() -> None:
     found = said("R109", split(TPU, GPU, {**LLAMA, "model": {"params": 7e10}}, synchronous=True, link_bytes_per_s=25e9))
     assert found is not None
-    assert "5.6" in found.reason
+    seconds = re.search(r"in every step: ([\d.]+) s", found.reason)
+    assert seconds is not None
+    assert float(seconds[1]) == pytest.approx(5.6, rel=0.01)
 
 
 def test_pools_that_are_only_compared_are_no_split() -> None:
