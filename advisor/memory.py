@@ -51,6 +51,20 @@ class ModelBytes:
     largest_layer: float
 
 
+def parameter_bytes(workload: Workload) -> float:
+    """Return bytes that one parameter takes: its weight, and its gradient, optimizer states and master weight in training.
+
+    Args:
+        workload: its dtype, optimizer and task.
+    """
+    width = DTYPE_BYTES[workload.dtype]
+    return float(width) + (width + 4.0 * OPTIMIZER_STATES[workload.optimizer] + _master_bytes(width) if workload.trains else 0.0)
+
+
+def _master_bytes(width: float) -> float:
+    return 4.0 if width < 4 else 0.0
+
+
 def model_bytes(workload: Workload) -> ModelBytes:
     """Return the bytes of a workload for its whole batch on one chip."""
     width, peaks = DTYPE_BYTES[workload.dtype], workload.peaks
@@ -59,7 +73,7 @@ def model_bytes(workload: Workload) -> ModelBytes:
         trains=workload.trains,
         weights=parameters * width,
         states=parameters * 4.0 * OPTIMIZER_STATES[workload.optimizer],
-        master=parameters * 4.0 if width < 4 else 0.0,
+        master=parameters * _master_bytes(width),
         activations=float(peaks.training_bytes if peaks else workload.activation_bytes),
         remat_activations=remat_activation_bytes(workload),
         forward_activations=float(peaks.forward_bytes) if peaks else 2.0 * largest_input_bytes(workload),
@@ -67,6 +81,20 @@ def model_bytes(workload: Workload) -> ModelBytes:
         workspace=0.0 if peaks else workspace_bytes(workload),
         largest_layer=max((block.parameter_count for block in workload.blocks), default=0) * width,
     )
+
+
+def chip_room_bytes(workload: Workload, capacity_bytes: float, kind: str, chips: int, scratch_bytes: float) -> float:
+    """Return bytes of one chip that are left for weights, states and activations, by the same parts as `memory_parts`.
+
+    Args:
+        workload: the job.
+        capacity_bytes: of one chip.
+        kind: of the chip, for the runtime's reserve.
+        chips: over which all is spread; layers are gathered where there are several.
+        scratch_bytes: of the operations on one chip.
+    """
+    gathered = 2.0 * model_bytes(workload).largest_layer if chips > 1 else 0.0
+    return max(0.0, capacity_bytes - CHIP_HABITS[kind].reserve_bytes - gathered - scratch_bytes)
 
 
 def memory_parts(model: ModelBytes, layout: Layout, kind: str) -> tuple[Part, ...]:
@@ -162,9 +190,13 @@ def largest_input_bytes(workload: Workload) -> float:
 
 
 def workspace_bytes(workload: Workload) -> float:
-    """Return scratch room: twice the largest result of one operation."""
-    written = (op.bytes_written / op.count for block in workload.blocks for op in block.ops_forward)
-    return 2.0 * max(written, default=0.0)
+    """Return scratch room of a workload: that of the block that needs most."""
+    return max((scratch_bytes(block) for block in workload.blocks), default=0.0)
+
+
+def scratch_bytes(block: Block) -> float:
+    """Return scratch room of one block: twice the largest result of one of its operations."""
+    return 2.0 * max((op.bytes_written / op.count for op in block.ops_forward), default=0.0)
 
 
 def memory_of(parts: tuple[Part, ...]) -> Quantity:

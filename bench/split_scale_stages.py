@@ -16,8 +16,9 @@ from random import Random
 from advisor.split.portfolio import plan_portfolio
 from advisor.split.portfolio_words import PortfolioProblem, TeamPool, Work, WorkOption
 from advisor.split.stages import plan_stages
-from advisor.split.stages_words import Edge, Stage, StageOption, StagePool, StagesProblem, Store, Wire
+from advisor.split.stages_words import Edge, Stage, StageOption, StagePool, StagesProblem, Wire
 from core.device import Link
+from core.workflow import WorkflowStore
 
 SEEDS = (0, 1, 2)
 STAGES, STAGE_POOLS, MOST_STAGES_S = 200, 12, 5.0
@@ -85,7 +86,7 @@ def workflow(seed: int, objective: str) -> StagesProblem:
         Wire((f"pool{a}", f"pool{b}"), Link(0.001, chance.choice((1.25e8, 1.25e9, 1.25e10))))
         for a in range(STAGE_POOLS) for b in range(a) if chance.random() < 0.4
     )  # fmt: skip
-    return StagesProblem(tuple(stages), tuple(edges), pools, wires, Store(1e9, 1e9, 0.09, 0.1), objective=objective)
+    return StagesProblem(tuple(stages), tuple(edges), pools, wires, WorkflowStore(1e9, 1e9, 0.09, 0.1), objective=objective)
 
 
 def portfolio(seed: int) -> PortfolioProblem:

@@ -241,6 +241,8 @@ class Verified:
         shares: fraction of the work of each side.
         timeline: of one step, measured.
         planned_timeline: of one step, as it was planned from what was measured of the pieces.
+        places: which of the pools, in the order asked, each side is: the two may have changed places.
+        runtimes: of the sides.
         checks: what was compared.
         losses: of the steps, first to last; empty where nothing is learned.
         link: as it was shaped or measured.
@@ -259,6 +261,8 @@ class Verified:
     link: Link | None
     ended: str = ""
     planned_timeline: tuple[Bar, ...] = ()
+    places: tuple[int, ...] = (0, 1)
+    runtimes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,14 @@ class WorkflowLink:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowStore:
-    """An object store; `pools` that reach it, empty: all."""
+    """An object store between pools.
+
+    Args:
+        up_bytes_per_s, down_bytes_per_s: of one pool; first everything is written, then it is read.
+        usd_per_gb: of 1e9 bytes, reading (egress) and keeping together.
+        latency_s: of one hand-over.
+        pools: that reach it; empty: all.
+    """
 
     up_bytes_per_s: float
     down_bytes_per_s: float
@@ -96,7 +103,15 @@ class WorkflowStore:
 
 @dataclass(frozen=True, slots=True)
 class FormChange:
-    """A conversion between two forms, its seconds (and bytes a second beside them), USD, and what to mind."""
+    """A form into another, on a host that is there anyway.
+
+    Args:
+        source, target: forms.
+        seconds: for any size.
+        bytes_per_s: beside that; None: only `seconds`.
+        usd: for each.
+        warning: what is lost or must be checked, one sentence; empty for nothing.
+    """
 
     source: str
     target: str

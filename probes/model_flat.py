@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from core.errors import BadInput
 from probes.layers import Layer, Shape
-from probes.model import OPTIMIZERS, Slot
+from probes.model import OPTIMIZERS, Part, Slot
 
 DTYPES = ("fp32", "bf16")
 LEARNING_RATE = 1e-3
@@ -82,6 +82,28 @@ class Model(Protocol):
 
     def infer(self, inputs: Mapping[str, Any]) -> Any:
         """Return the output of a forward pass without gradients, float32: logits when the part ends the model."""
+        ...
+
+
+class OpenModel(Protocol):
+    """What a module of a framework's models offers as `open_model`."""
+
+    def __call__(
+        self, backend: Any, part: Part, optimizer: str, dtype: str, seed: int, learning_rate: float = LEARNING_RATE
+    ) -> Model:
+        """Return a part of a model with the weights that the seed fixes.
+
+        Args:
+            backend: an open backend of that framework.
+            part: of a model.
+            optimizer: one of `probes.model.OPTIMIZERS`.
+            dtype: one of `DTYPES`.
+            seed: of the weights.
+            learning_rate: of the optimizer.
+
+        Raises:
+            BadInput: an optimizer or a dtype that is not known.
+        """
         ...
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
 import catalog
+from advisor.memory import parameter_bytes
 from core.advice import Exclusion
 from core.device import Accelerator, Device, Pool, Price
 from core.errors import BadInput
-from core.ops import DTYPE_BYTES
-from core.workload import OPTIMIZER_STATES, PoolRequest, Where, Workload
+from core.workload import PoolRequest, Where, Workload
 from intake import is_device
 from services.price_lists import imported_prices
 
@@ -163,9 +163,7 @@ def most_chips(workload: Workload, chip: Accelerator) -> int:
     """
     if workload.targets.deadline_h is not None or workload.targets.budget_usd is not None:
         return MOST_CHIPS
-    width = DTYPE_BYTES[workload.dtype]
-    each = 2 * width + 4.0 * OPTIMIZER_STATES[workload.optimizer] + (4.0 if width < 4 else 0.0) if workload.trains else width
-    filled = each * workload.parameter_count / chip.memory_bytes
+    filled = parameter_bytes(workload) * workload.parameter_count / chip.memory_bytes
     return min(MOST_CHIPS, max(1, round(2 * filled)))
 
 

@@ -28,11 +28,10 @@ from services.context import context
 from services.probing import Reporter
 from services.runtimes import known_runtimes
 from services.split import asked_pools
+from services.split_measured import MEASURED_SIGMA
 from services.split_run_bench import Bench, Ready
 from services.split_run_modes import check_mode, modes_of, prepared
 
-PLANNED_SIGMA = 0.08
-"""Deviation of ln(measured / planned) of a step whose pieces were measured; `bench.split_verify` shows what it is."""
 STAGES = 5
 """Stages that are told at least: starting, measuring, planning and measuring again, running, done."""
 RUNTIMES_SHOWN = 6
@@ -154,6 +153,16 @@ def run_sides(
         budget_s: seconds of running at most.
         settings, reporter, should_stop: as `verified` has them.
     """
+    found = _measured(workload, sides, mode, link, budget_s, settings, reporter, should_stop)
+    asked = [side.name for side in sides]
+    places = tuple(asked.index(name) for name in found.sides)
+    return replace(found, places=places, runtimes=tuple(sides[place].runtime for place in places))
+
+
+def _measured(
+    workload: Workload, sides: tuple[SideSpec, SideSpec], mode: str, link: LinkSpec, budget_s: float, settings: Settings,
+    reporter: Reporter, should_stop: Callable[[], bool],
+) -> Verified:
     stages = Stages(reporter)
     names, ready = (sides[0].name, sides[1].name), None
     held: list[SplitSession] = []
@@ -270,7 +279,7 @@ def told(mode: str, names: tuple[str, str], ready: Ready | None, ran: Ran | Spli
             timeline = ran.timeline(names)
     if ready is None:
         return Verified(mode, names, None, ran.step_s, (None, None), (), timeline, checks, losses, None, ended)
-    planned = log_normal(ready.seconds, PLANNED_SIGMA, "measured", ready.evidence)
+    planned = log_normal(ready.seconds, MEASURED_SIGMA, "measured", ready.evidence)
     alone, shares = ready.single_s, ready.shares
     return Verified(
         mode, names, planned, ran.step_s, alone, shares, timeline, checks, losses, ready.link, ended, ready.timeline

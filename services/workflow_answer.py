@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from advisor.split.judgement import Planned, judge
 from advisor.split.portfolio_words import PortfolioPlan, PortfolioProblem
 from advisor.split.stages_words import OnePool, StagesPlan, StagesProblem
+from core.advice import Verdict
 from core.device import Pool
 from core.quantity import Quantity, exact
 from core.split import Share, Single, Split
@@ -15,7 +16,8 @@ EVIDENCE = "seconds as given, or estimated for each stage"
 
 
 def stages_split(
-    problem: StagesProblem, plan: StagesPlan, pools: Mapping[str, Pool], least_saving: float, assumptions: tuple[str, ...]
+    problem: StagesProblem, plan: StagesPlan, pools: Mapping[str, Pool], least_saving: float, assumptions: tuple[str, ...],
+    verdicts: tuple[Verdict, ...] = (),
 ) -> Split:
     """Return the split of a workflow.
 
@@ -24,6 +26,7 @@ def stages_split(
         pools: by name.
         least_saving: fraction from which several pools are worth it.
         assumptions: of the document.
+        verdicts: what the rules say of the hand-overs.
     """
     hosts = {pool.name for pool in problem.pools if pool.is_host or pool.host_of}
     singles = tuple(_single(one, pools[one.pool]) for one in plan.singles if one.pool not in hosts)
@@ -42,7 +45,7 @@ def stages_split(
     gap = () if plan.proven or plan.gap is None else (f"at most {plan.gap:.1%} above the best there is",)
     whole = Planned(
         "stages", _exact(plan.seconds), _exact(plan.cost_usd), _exact(plan.energy_j), plan.terms, shares, plan.moves,
-        plan.timeline, said=said, missing=(*plan.warnings, *gap, *assumptions),
+        plan.timeline, said=said, verdicts=verdicts, missing=(*plan.warnings, *gap, *assumptions),
     )
     return judge([whole], singles, problem.objective, least_saving, None, "in all")
 

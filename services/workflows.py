@@ -6,6 +6,7 @@ that the advisor knows there. Nothing of a workflow is kept as a run: a run is o
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from math import sqrt
 from pathlib import Path
 
@@ -13,8 +14,9 @@ import catalog
 from advisor.beliefs import BELIEFS
 from advisor.split.portfolio import plan_portfolio
 from advisor.split.portfolio_words import PortfolioProblem, TeamPool, Work, WorkOption
+from advisor.split.stage_rules import stage_verdicts
 from advisor.split.stages import plan_stages
-from advisor.split.stages_words import Conversion, Edge, Stage, StageOption, StagePool, StagesProblem, Store, Wire
+from advisor.split.stages_words import Edge, Stage, StageOption, StagePool, StagesProblem, Wire
 from core.device import Device, Link, Pool
 from core.errors import BadInput, NotFound
 from core.probe import Outcome, Runtime
@@ -84,24 +86,20 @@ def plan_file(path: str, least_saving: float = 0.2) -> Split:
 
 def _workflow(document: Workflow, folder: Path, known: _Here, least_saving: float) -> Split:
     pools = {pool.name: None if pool.host else _priced(pool.request, known) for pool in document.pools}
+    jobs = {stage.name: _job(stage.workload, stage.total, folder) for stage in document.stages if stage.workload}
     problem = StagesProblem(
-        tuple(_stage(stage, document.pools, pools, folder, known) for stage in document.stages),
+        tuple(_stage(stage, document.pools, pools, jobs.get(stage.name), known) for stage in document.stages),
         tuple(Edge(hand.source, stage.name, hand.size_bytes, hand.streams) for stage in document.stages for hand in stage.after),
         tuple(_stage_pool(pool, pools[pool.name]) for pool in document.pools),
         tuple(Wire(link.pools, Link(link.latency_s, link.bytes_per_s), link.usd_per_gb) for link in document.links),
-        None if document.store is None else Store(
-            document.store.up_bytes_per_s, document.store.down_bytes_per_s, document.store.usd_per_gb, document.store.latency_s,
-            document.store.pools,
-        ),
-        tuple(
-            Conversion(one.source, one.target, one.seconds, one.bytes_per_s, one.usd, one.warning)
-            for one in document.conversions
-        ),
+        document.store, document.conversions,
         document.objective, None if document.deadline_h is None else HOUR_S * document.deadline_h, document.budget_usd,
         document.most_pools,
     )  # fmt: skip
     shown = {name: pool or Pool(name, 1, "cpu", 0.0, "host") for name, pool in pools.items()}
-    return stages_split(problem, plan_stages(problem), shown, least_saving, document.assumptions)
+    plan = plan_stages(problem)
+    verdicts = stage_verdicts(problem, plan.placed, shown, jobs, datetime.now(UTC).date().isoformat())
+    return stages_split(problem, plan, shown, least_saving, document.assumptions, verdicts)
 
 
 def _stage_pool(pool: WorkflowPool, priced: Pool | None) -> StagePool:
@@ -122,7 +120,7 @@ def _power_w(pool: Pool) -> float | None:
 
 
 def _stage(
-    stage: WorkflowStage, pools: Sequence[WorkflowPool], priced: dict[str, Pool | None], folder: Path, known: _Here
+    stage: WorkflowStage, pools: Sequence[WorkflowPool], priced: dict[str, Pool | None], job: Workload | None, known: _Here
 ) -> Stage:
     said, cannot, forms = dict(stage.seconds), dict(stage.cannot), {form.pool: form for form in stage.forms}
     options: list[StageOption] = []
@@ -133,8 +131,8 @@ def _stage(
             options.append(StageOption(pool.name, None, cannot[pool.name], reads, writes))
         elif pool.name in said:
             options.append(StageOption(pool.name, said[pool.name], "", reads, writes))
-        elif stage.workload:
-            estimated = _seconds(stage.workload, stage.total, priced[pool.name], folder, known)
+        elif job is not None:
+            estimated = _seconds(job, priced[pool.name], known)
             missing = estimated if isinstance(estimated, str) else ""
             options.append(StageOption(pool.name, None if missing else float(estimated), missing, reads, writes))
     return Stage(stage.name, tuple(options), stage.anywhere)
@@ -168,13 +166,14 @@ def _work(work: TeamWork, pools: Sequence[TeamPoolRequest], folder: Path, known:
     asked = [(one.pool, one.chips, one.hours) for one in work.options] or [
         (pool.name, pool.request.count, None) for pool in pools
     ]
+    job = _job(work.workload, work.total, folder) if work.workload and any(hours is None for _, _, hours in asked) else None
     options: list[WorkOption] = []
     for name, chips, hours in asked:
         if hours is not None:
             options.append(WorkOption(name, chips, HOUR_S * hours))
             continue
         priced = _priced(replace(by_name[name].request, count=chips), known)
-        estimated = _seconds(work.workload, work.total, priced, folder, known) if work.workload else "no hours and no workload"
+        estimated = "no hours and no workload" if job is None else _seconds(job, priced, known)
         missing = estimated if isinstance(estimated, str) else ""
         options.append(WorkOption(name, chips, None if missing else float(estimated), missing))
     deadline_s = None if work.deadline_h is None else HOUR_S * work.deadline_h
@@ -190,20 +189,28 @@ def _naming(request: PoolRequest) -> Workload:
     return Workload("pool", "train", (), 1, "samples", 1.0, "bf16", "none", pools=(request,))
 
 
-def _seconds(reference: str, total: Total, pool: Pool | None, folder: Path, known: _Here) -> float | str:
-    """Return seconds of a workload on a pool by its best runtime there, or in one phrase why there are none."""
-    if pool is None:
-        return f"{reference} is not estimated on a host: give seconds"
+def _job(reference: str, total: Total, folder: Path) -> Workload:
+    """Return the workload that a document names, with the total that it gives.
+
+    Raises:
+        BadInput: it cannot be read, or nobody says how much of it is to be done.
+    """
     inside = folder / reference
     understood = workloads.read(str(inside) if inside.is_file() else reference)
     workload = understood.workload if total == Total() else replace(understood.workload, total=total)
-    steps = workload.total_steps
-    if steps is None:
+    if workload.total_steps is None:
         expected = "tokens, steps or samples to be done"
         raise BadInput(f"{reference} without a total", expected, "add total: {tokens: N} to the stage")
+    return workload
+
+
+def _seconds(job: Workload, pool: Pool | None, known: _Here) -> float | str:
+    """Return seconds of a workload on a pool by its best runtime there, or in one phrase why there are none."""
+    if pool is None:
+        return f"{job.name} is not estimated on a host: give seconds"
     options = RunOptions(pools=f"{pool.accelerator}={pool.count}")
-    found = answer(replace(workload, pools=()), options, known.devices, known.runtimes, known.outcomes)
+    found = answer(replace(job, pools=()), options, known.devices, known.runtimes, known.outcomes)
     if found.best is None or found.best.step_time_s is None:
         reasons = [one.reason for one in found.excluded if one.accelerator.endswith(pool.accelerator)]
-        return reasons[0] if reasons else f"nothing is known of {reference} there"
-    return found.best.step_time_s.mid * steps
+        return reasons[0] if reasons else f"nothing is known of {job.name} there"
+    return found.best.step_time_s.mid * (job.total_steps or 0.0)

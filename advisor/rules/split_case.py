@@ -60,6 +60,7 @@ class SplitCase:
         joined: whether the code or the task says that both work on one job; pools that are named side by side are a choice.
         synchronous: whether every step waits for a sum over both pools.
         staged: whether that sum passes through the hosts, each side reducing its own, and its time is in the plan.
+        handed_over: whether the second uses what the first made, so that they share no step.
         one_program: whether one compiled computation spans both.
         link_bytes_per_s: between the pools, one direction.
         link_latency_s: one way.
@@ -77,6 +78,7 @@ class SplitCase:
     joined: bool = True
     synchronous: bool | None = None
     staged: bool = False
+    handed_over: bool = False
     one_program: bool | None = None
     link_bytes_per_s: float | None = None
     link_latency_s: float | None = None

@@ -21,7 +21,7 @@ def _gradient_bytes(case: SplitCase) -> float:
 
 def _both_train(case: SplitCase) -> bool:
     """Whether both sides could hold a copy of the model that is trained."""
-    return case.code.workload.trains and not case.has("cpu")
+    return case.code.workload.trains and not case.has("cpu") and not case.handed_over
 
 
 @split_rule("R104", facts(
@@ -180,7 +180,7 @@ def generations_mix_when_decoupled(case: SplitCase) -> Finding | None:
 @split_rule("R113", facts("experimental", "warn", "no published run", DECOUPLED, PRACTICE))
 def gpu_with_tpu_is_unpublished(case: SplitCase) -> Finding | None:
     """No published run mixes GPUs and TPUs in one low-communication training."""
-    if not case.gpu_and_tpu or not case.planned or case.synchronous is not False or not case.code.workload.trains:
+    if not case.gpu_and_tpu or not case.planned or case.synchronous is not False or not _both_train(case):
         return None
     return Finding(
         "warn",

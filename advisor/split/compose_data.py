@@ -3,14 +3,12 @@
 from dataclasses import replace
 
 from advisor.split.bandwidth import bandwidth_of
-from advisor.split.bill import cost_of_split, energy_of_split
 from advisor.split.data_parallel import plan_data, why_no_shares
 from advisor.split.data_parallel_curves import break_even_batch, share_curve, with_bandwidth
 from advisor.split.data_parallel_words import DataPlan, DataPool, DataProblem
-from advisor.split.given import Given
+from advisor.split.given import TOGETHER, Given
 from advisor.split.judgement import Curves, Planned
 from advisor.split.sides import Side
-from advisor.split.spread import Uncertain, spread
 from core import format as fmt
 from core.device import Link
 from core.ops import DTYPE_BYTES
@@ -20,7 +18,6 @@ from core.workload import Workload
 NO_LINK = Link(0.0, 1e18)
 """Between pools that exchange nothing: requests of a batch that is only inferred know nothing of each other."""
 POINTS = 21
-TOGETHER = 2
 
 
 def data_of(given: Given) -> Planned:
@@ -28,8 +25,7 @@ def data_of(given: Given) -> Planned:
     workload, sides, links = given.workload, given.sides, given.links
     able = [index for index, side in enumerate(sides) if side.pace is not None and side.fits]
     if len(able) < TOGETHER:
-        missing = tuple(f"{side.name}: {side.missing}" for side in sides if side.pace is None or not side.fits)
-        return Planned("data", missing=missing, said="the whole model must fit on each pool: " + "; ".join(missing))
+        return given.without("data", able, "the whole model must fit on each pool: ")
     used = tuple(sides[index] for index in able)
     ways = tuple(tuple(_way(workload, links[a][b], same=a == b) for b in able) for a in able)
     if any(way is None for a, row in enumerate(ways) for b, way in enumerate(row) if a != b):
@@ -40,7 +36,7 @@ def data_of(given: Given) -> Planned:
     if found is None:
         reasons = why_no_shares(problem)
         return Planned("data", missing=reasons, said="; ".join(reasons))
-    return _planned(workload, used, problem, found, given.seed)
+    return _planned(given, used, problem, found)
 
 
 def exchanged_bytes(workload: Workload) -> float:
@@ -58,24 +54,21 @@ def _pool(side: Side) -> DataPool:
     return DataPool(side.name, side.pace)
 
 
-def _planned(workload: Workload, used: tuple[Side, ...], problem: DataProblem, found: DataPlan, seed: int) -> Planned:
+def _planned(given: Given, used: tuple[Side, ...], problem: DataProblem, found: DataPlan) -> Planned:
     by_name = {share.pool: share for share in found.shares}
     working = [side for side in used if by_name[side.name].samples]
-    parts = [
-        Uncertain(by_name[side.name].busy_s, side.sigma, side.alone.step_time_s.tier)
-        for side in working if side.alone is not None and side.alone.step_time_s is not None
-    ]
-    seconds = spread(found.seconds, parts, seed, f"shares of {workload.batch} samples, each pool's time by its share")
     shares = tuple(
         Share(side.joined, side.runtime, share.weight, float(share.samples), "samples", share.busy_s, share.wait_s,
-              side.alone.memory_bytes_per_chip.mid if side.alone is not None and side.alone.memory_bytes_per_chip else None,
-              f"{share.turns} turns" if share.turns > 1 else "")
+              side.memory_bytes, f"{share.turns} turns" if share.turns > 1 else "")
         for side in used for share in (by_name[side.name],)
     )  # fmt: skip
     said = ", ".join(f"{fmt.percent(by_name[side.name].weight)} of each batch on {pool_words(side.pool)}" for side in working)
+    priced = given.priced(
+        found.seconds, [(side, by_name[side.name].busy_s) for side in working],
+        f"shares of {problem.batch} samples, each pool's time by its share",
+    )
     return Planned(
-        "data", seconds, cost_of_split(workload, working, seconds), energy_of_split(workload, working, seconds), found.terms,
-        shares, found.moves, found.timeline, curves=lambda: _curves(problem, found), said=said,
+        "data", *priced, found.terms, shares, found.moves, found.timeline, curves=lambda: _curves(problem, found), said=said,
     )
 
 

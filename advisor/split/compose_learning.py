@@ -6,7 +6,7 @@ from dataclasses import replace
 from advisor.charges import steps_charged
 from advisor.datasheet import Datasheets
 from advisor.split.bandwidth import bandwidth_of
-from advisor.split.given import Given
+from advisor.split.given import TOGETHER, Given
 from advisor.split.judgement import Curves, Planned
 from advisor.split.pace import Pace
 from advisor.split.reinforcement import plan_learning, seconds_at
@@ -35,7 +35,6 @@ PARTS_OF = {2: 4, 3: 2}
 TOKEN_BYTES = 8.0
 """Of a rollout on its way to the learner: a token's number and its log-probability, 4 bytes each."""
 ENVIRONMENTS = "environments"
-TOGETHER = 2
 ROLLING: Mapping[str, object] = {
     "task": "infer", "length": None, "rollouts": None, "optimizer": None, "total": None, "targets": None,
 }  # fmt: skip
@@ -49,15 +48,14 @@ def learning_of(given: Given) -> Planned:
         said = "how samples come about is not said"
         return Planned("rl", missing=(said,), said=said)
     able = [side for side in given.sides if side.chip is not None and side.runtime]
-    missing = tuple(f"{side.name}: {side.missing}" for side in given.sides if side not in able)
+    if len(able) < TOGETHER:
+        return given.without("rl", [index for index, side in enumerate(given.sides) if side in able])
     timed = replicas_of(rollouts.prompt, rollouts.output, able, lambda changes: given.variant({**ROLLING, **changes}))
     actors = tuple(one for side in able for one in _actors(side, workload, timed, len(able)))
     learners, doubt = _learners(able, workload)
-    if len(able) < TOGETHER:
-        return Planned("rl", missing=missing, said="; ".join(missing))
     if not actors or not learners:
         what = "no pool holds a model that rolls out" if not actors else "no pool holds the model in training"
-        return Planned("rl", missing=(*missing, what), said=what)
+        return Planned("rl", missing=(what,), said=what)
     problem = LearningProblem(
         tuple(ChipPool(side.name, side.pool.count, (side.joined.price_usd_per_h or 0.0) / side.pool.count) for side in able),
         actors, learners, workload.batch, _lengths(rollouts), float(workload.parameter_count * DTYPE_BYTES[workload.dtype]),
@@ -67,7 +65,7 @@ def learning_of(given: Given) -> Planned:
     found = plan_learning(problem)
     if isinstance(found, NoLearning):
         singles = tuple(_single(side, found.singles, workload, doubt) for side in given.sides)
-        return Planned("rl", missing=(*missing, *found.missing), said="; ".join(found.missing), singles=singles)
+        return Planned("rl", missing=found.missing, said="; ".join(found.missing), singles=singles)
     return _planned(given, problem, found, doubt)
 
 

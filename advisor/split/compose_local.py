@@ -3,20 +3,17 @@
 from dataclasses import replace
 
 from advisor.split.bandwidth import bandwidth_of
-from advisor.split.bill import cost_of_split, energy_of_split
 from advisor.split.data_parallel import MOST_SETS
 from advisor.split.data_parallel_curves import with_bandwidth
-from advisor.split.given import Given
+from advisor.split.given import TOGETHER, Given
 from advisor.split.judgement import Curves, Planned
 from advisor.split.local import plan_local
 from advisor.split.local_words import LocalPlan, LocalPool, LocalProblem, LocalShare
 from advisor.split.sides import Side
-from advisor.split.spread import Uncertain, spread
 from core.ops import DTYPE_BYTES
 from core.split import Share, pool_words
 from core.workload import Workload
 
-TOGETHER = 2
 OTHER_TRAINING = 0.1
 """It is not the training that was asked for: it has to be so much faster than one that is."""
 MEETINGS = 10
@@ -28,8 +25,7 @@ def local_of(given: Given) -> Planned:
     workload = given.workload
     able = [index for index, side in enumerate(given.sides) if side.pace is not None and side.fits]
     if len(able) < TOGETHER:
-        missing = tuple(f"{side.name}: {side.missing}" for side in given.sides if side.pace is None or not side.fits)
-        return Planned("local", missing=missing, said="the whole model must fit on each pool: " + "; ".join(missing))
+        return given.without("local", able, "the whole model must fit on each pool: ")
     if any(given.links[a][b] is None for a in able for b in able if a != b):
         return Planned("local", missing=given.unknown, said="the link between the pools is not known")
     used = tuple(given.sides[index] for index in able)
@@ -41,7 +37,7 @@ def local_of(given: Given) -> Planned:
     problem = LocalProblem(
         tuple(LocalPool(side.name, side.pace) for side in used if side.pace is not None), workload.batch,
         float(workload.parameter_count * DTYPE_BYTES[workload.dtype]), round(8 * DTYPE_BYTES[workload.dtype]),
-        tuple(tuple(None if a == b else given.links[a][b] for b in able) for a in able), steps, least_pools=TOGETHER,
+        given.links_of(able), steps, least_pools=TOGETHER,
         total_steps=None if workload.total_steps is None else int(workload.total_steps),
     )
     found = plan_local(problem)
@@ -57,33 +53,29 @@ def _inner_steps(workload: Workload) -> tuple[int, ...]:
 
 
 def _planned(given: Given, used: tuple[Side, ...], problem: LocalProblem, found: LocalPlan) -> Planned:
-    workload = given.workload
     by_name = {share.pool: share for share in found.shares}
     working = [side for side in used if by_name[side.name].samples]
-    parts = [
-        Uncertain(by_name[side.name].busy_s / found.inner_steps, side.sigma, side.alone.step_time_s.tier)
-        for side in working if side.alone is not None and side.alone.step_time_s is not None
-    ]
-    evidence = f"{found.variant} meetings every {found.inner_steps} steps"
-    seconds = spread(found.seconds, parts, given.seed, evidence)
+    priced = given.priced(
+        found.seconds, [(side, by_name[side.name].busy_s / found.inner_steps) for side in working],
+        f"{found.variant} meetings every {found.inner_steps} steps",
+    )
     whole = sum(share.weight for share in found.shares) or 1.0
     shares = tuple(_share(side, by_name[side.name], found, whole) for side in used)
     names = " and ".join(pool_words(side.pool) for side in working)
     said = f"copies on {names} that meet every {found.inner_steps} steps ({found.variant} DiLoCo, not the synchronous training)"
     cost = f"meetings cost {1 - found.utilisation:.0%} of the time even every {found.inner_steps} steps"
     return Planned(
-        "local", seconds, cost_of_split(workload, working, seconds), energy_of_split(workload, working, seconds), found.terms,
-        shares, found.moves, found.timeline, curves=lambda: _curves(problem, found), said=said, caution=OTHER_TRAINING,
+        "local", *priced, found.terms, shares, found.moves, found.timeline, curves=lambda: _curves(problem, found), said=said,
+        caution=OTHER_TRAINING,
         missing=(*(() if found.within else (cost,)), found.note),
     )
 
 
 def _share(side: Side, share: LocalShare, found: LocalPlan, whole: float) -> Share:
-    memory = side.alone.memory_bytes_per_chip if side.alone is not None else None
     detail = f"{share.steps:g} steps of {share.samples} samples between meetings" if share.samples else "left out"
     return Share(
         side.joined, side.runtime, share.weight / whole, float(share.samples), "samples", share.busy_s / found.inner_steps,
-        share.wait_s / found.inner_steps, None if memory is None else memory.mid, detail,
+        share.wait_s / found.inner_steps, side.memory_bytes, detail,
     )
 
 

@@ -3,16 +3,14 @@
 Only where there is such a part: elsewhere a placement is a pipeline with one micro-batch.
 """
 
-from advisor.memory import input_bytes
+from advisor.memory import chip_room_bytes, input_bytes, workspace_bytes
 from advisor.split.bandwidth import bandwidth_of
-from advisor.split.bill import cost_of_split, energy_of_split
-from advisor.split.given import Given
+from advisor.split.given import TOGETHER, Given
 from advisor.split.judgement import Curves, Planned
 from advisor.split.layers import Layer, parts_on, state_bytes
 from advisor.split.operators import plan_operators, seconds_at
 from advisor.split.operators_words import Flow, NoPlacement, On, OperatorPlan, OperatorProblem, Part
 from advisor.split.sides import Side
-from advisor.split.spread import Uncertain, spread
 from core.ops import DTYPE_BYTES
 from core.sketching import output_of
 from core.split import Share, pool_words
@@ -20,9 +18,6 @@ from core.workload import Block, Workload
 
 IRREGULAR = ("embedding_bag",)
 """Blocks whose work is scattered rows: they need memory, not arithmetic, and take nothing from the blocks before them."""
-USABLE = 0.9
-"""Part of a pool's memory that parts may fill."""
-TOGETHER = 2
 WAY = "prefetch"
 
 
@@ -34,12 +29,11 @@ def operators_of(given: Given) -> Planned:
         return Planned("operators", missing=(said,), said=said)
     able = [index for index, side in enumerate(given.sides) if side.alone is not None and side.alone.step_time_s is not None]
     if len(able) < TOGETHER:
-        missing = tuple(f"{side.name}: {side.missing}" for side in given.sides if side.alone is None)
-        return Planned("operators", missing=missing, said="; ".join(missing))
+        return given.without("operators", able)
     sides = tuple(given.sides[index] for index in able)
     problem = OperatorProblem(
         tuple(side.name for side in sides), _parts(workload, sides), _flows(workload),
-        tuple(tuple(None if a == b else given.links[a][b] for b in able) for a in able), tuple(_room(side) for side in sides),
+        given.links_of(able), tuple(_room(workload, side) for side in sides),
         least_pools=TOGETHER,
     )
     found = plan_operators(problem, WAY)
@@ -49,9 +43,10 @@ def operators_of(given: Given) -> Planned:
     return _planned(given, sides, problem, found)
 
 
-def _room(side: Side) -> float | None:
-    capacity = None if side.alone is None else side.alone.capacity_bytes
-    return None if capacity is None else USABLE * capacity * side.pool.count
+def _room(workload: Workload, side: Side) -> float | None:
+    capacity, chips = None if side.alone is None else side.alone.capacity_bytes, side.pool.count
+    scratch = workspace_bytes(workload) / chips
+    return None if capacity is None else chips * chip_room_bytes(workload, capacity, side.pool.kind, chips, scratch)
 
 
 def _layers(workload: Workload) -> tuple[Layer, ...]:
@@ -112,18 +107,15 @@ def _output_bytes(workload: Workload, block: Block, following: Block) -> float:
 
 
 def _planned(given: Given, sides: tuple[Side, ...], problem: OperatorProblem, found: OperatorPlan) -> Planned:
-    workload, fractions = given.workload, dict(found.fractions)
+    fractions = dict(found.fractions)
     busy = [
         sum(part.on[pool].seconds for part, at in zip(problem.parts, found.placed, strict=True) if at == pool)
         for pool in range(len(sides))
     ]
-    parts = [
-        Uncertain(seconds, side.sigma, side.alone.step_time_s.tier)
-        for side, seconds in zip(sides, busy, strict=True)
-        if seconds > 0 and side.alone is not None and side.alone.step_time_s is not None
-    ]
-    seconds = spread(found.seconds, parts, given.seed, f"{len(problem.parts)} parts placed, {found.way}")
-    used = [side for side, own in zip(sides, busy, strict=True) if own > 0]
+    priced = given.priced(
+        found.seconds, [(side, own) for side, own in zip(sides, busy, strict=True) if own > 0],
+        f"{len(problem.parts)} parts placed, {found.way}",
+    )
     shares: list[Share] = []
     for pool, side in enumerate(sides):
         names = [part.name for part, at in zip(problem.parts, found.placed, strict=True) if at == pool]
@@ -133,8 +125,8 @@ def _planned(given: Given, sides: tuple[Side, ...], problem: OperatorProblem, fo
         ))
     said = "; ".join(f"{share.detail} on {pool_words(share.pool)}" for share in shares if share.detail)
     return Planned(
-        "operators", seconds, cost_of_split(workload, used, seconds), energy_of_split(workload, used, seconds), found.terms,
-        tuple(shares), found.moves, found.timeline, curves=lambda: _curves(problem, found), said=said,
+        "operators", *priced, found.terms, tuple(shares), found.moves, found.timeline, said=said,
+        curves=lambda: _curves(problem, found),
         missing=(found.said,) if found.said else (),
     )
 

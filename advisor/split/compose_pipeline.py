@@ -3,28 +3,24 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from advisor.beliefs import BELIEFS
+from advisor.memory import chip_room_bytes, scratch_bytes
 from advisor.split.bandwidth import bandwidth_of
-from advisor.split.bill import cost_of_split, energy_of_split
 from advisor.split.data_parallel_curves import with_bandwidth
-from advisor.split.given import Given
+from advisor.split.given import TOGETHER, Given
 from advisor.split.judgement import Curves, Planned
 from advisor.split.layers import Layer, layers_of, parts_on, state_bytes
 from advisor.split.pipeline import plan_pipeline, why_no_pipeline
 from advisor.split.pipeline_curves import layer_curve
 from advisor.split.pipeline_words import Crossing, PipelinePlan, PipelineProblem, Sizing, Stage, StagePool
 from advisor.split.sides import Side
-from advisor.split.spread import Uncertain, spread
+from advisor.work import update_work
 from core.sketching import output_of
 from core.split import Curve, Share, pool_words
-from core.workload import Workload
+from core.workload import Block, Workload
 
 MOST_MICRO_BATCHES = 64
 POINTS = 17
-USABLE = 0.9
-"""Part of a chip's memory that stages may fill; the rest is the runtime's, buffers and what fragments."""
-MOST_UPDATE = 0.5
-UPDATE_PASSES = 2.0
-"""Every byte of weights, gradients and states is read or written about twice by an update."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,34 +32,38 @@ class _Row:
     layers: tuple[Layer, ...]
     micro_batches: tuple[int, ...]
 
+    @property
+    def hungriest(self) -> str:
+        """Name of the block that needs most scratch room; one layer at a time uses it."""
+        return max(self.workload.blocks, key=scratch_bytes).name
+
 
 def pipeline_of(given: Given) -> Planned:
     """Return the best pipeline over at least two of the pools."""
-    workload, sides, links = given.workload, given.sides, given.links
+    workload = given.workload
     if not workload.trains and output_of(workload) > 0:
         said = "a model that generates is not cut between unlike pools: every token would cross the link"
         return Planned("pipeline", missing=(said,), said=said)
     layers = layers_of(workload)
     if isinstance(layers, str):
         return Planned("pipeline", missing=(layers,), said=layers)
-    paced = tuple(side for side in sides if side.pace is not None and side.alone is not None)
-    if len(paced) < 2:
-        missing = tuple(f"{side.name}: {side.missing}" for side in sides if side.pace is None)
-        return Planned("pipeline", missing=missing, said="the pace of a pool is not known")
+    able = [index for index, side in enumerate(given.sides) if side.pace is not None and side.alone is not None]
+    if len(able) < TOGETHER:
+        return given.without("pipeline", able)
+    paced = tuple(given.sides[index] for index in able)
     counts = _micro_batches(workload.batch, paced)
     if not counts:
         return Planned("pipeline", missing=("the batch cannot be cut into micro-batches that every pool can do",))
     row = _Row(workload, paced, layers, counts)
-    kept = [index for index, side in enumerate(sides) if side in paced]
     problem = PipelineProblem(
         tuple(_stage_pool(row, side) for side in paced), tuple(_crossing(row, count) for count in counts),
-        tuple(tuple(links[a][b] for b in kept) for a in kept), ("1f1b",), least_pools=2,
+        given.links_of(able), ("1f1b",), least_pools=TOGETHER,
     )
     found = plan_pipeline(problem)
     if found is None:
         reasons = given.unknown or why_no_pipeline(problem)
         return Planned("pipeline", missing=reasons, said="; ".join(reasons))
-    return _planned(row, problem, found, given.seed)
+    return _planned(given, row, problem, found)
 
 
 def _micro_batches(batch: int, sides: Sequence[Side]) -> tuple[int, ...]:
@@ -85,9 +85,15 @@ def _stage_pool(row: _Row, side: Side) -> StagePool:
     return StagePool(
         side.name, tuple(_sizing(row, side, count, parts, update_s) for count in row.micro_batches),
         tuple(state_bytes(layer, row.workload) / chips for layer in row.layers),
-        None if capacity is None else USABLE * capacity,
+        None if capacity is None else chip_room_bytes(row.workload, capacity, side.pool.kind, chips, _scratch(row, chips)),
         tuple(update_s * part for part in _parameter_parts(row.layers)),
     )
+
+
+def _scratch(row: _Row, chips: int) -> float:
+    """Return scratch room of any stage, in the finest micro-batches; that of the layer that needs most is with what it keeps."""
+    others = [scratch_bytes(block) for block in row.workload.blocks if block.name != row.hungriest]
+    return max(others, default=0.0) / (max(row.micro_batches) * chips)
 
 
 def _sizing(row: _Row, side: Side, count: int, parts: Sequence[float], update_s: float) -> Sizing:
@@ -97,8 +103,19 @@ def _sizing(row: _Row, side: Side, count: int, parts: Sequence[float], update_s:
     forward = workload.flop_forward / (workload.flop_per_step or 1) if workload.trains else 1.0
     return Sizing(
         count, tuple(micro_s * part * forward for part in parts), tuple(micro_s * part * (1.0 - forward) for part in parts),
-        tuple(_kept(layer, side) / count / side.pool.count if workload.trains else 0.0 for layer in row.layers),
+        tuple(_held(row, layer, side) / count / side.pool.count for layer in row.layers),
     )
+
+
+def _held(row: _Row, layer: Layer, side: Side) -> float:
+    """Return what a layer holds of the whole batch while it waits for its backward pass, the largest scratch room among it."""
+    kept = _kept(layer, side) if row.workload.trains else 0.0
+    last = next(other for other in reversed(row.layers) if other.block == row.hungriest)
+    return kept + (scratch_bytes(_block(row, layer)) if layer is last else 0.0)
+
+
+def _block(row: _Row, layer: Layer) -> Block:
+    return next(block for block in row.workload.blocks if block.name == layer.block)
 
 
 def _kept(layer: Layer, side: Side) -> float:
@@ -108,12 +125,11 @@ def _kept(layer: Layer, side: Side) -> float:
 
 
 def _update_s(row: _Row, side: Side) -> float:
-    """Return seconds of the update of the whole model: its bytes through memory, no more than half of a small step."""
+    """Return seconds of the update of the whole model: its bytes through memory, no more than a part of a small step."""
     if not row.workload.trains or side.chip is None or side.chip.memory_bytes_per_s is None or side.pace is None:
         return 0.0
-    size = sum(state_bytes(layer, row.workload) for layer in row.layers)
-    seconds = UPDATE_PASSES * size / (side.pool.count * side.chip.memory_bytes_per_s)
-    return min(seconds, MOST_UPDATE * side.pace.seconds(side.pace.grain))
+    seconds = update_work(row.workload).traffic_bytes / (side.pool.count * side.chip.memory_bytes_per_s)
+    return min(seconds, BELIEFS.fixed_share * side.pace.seconds(side.pace.grain))
 
 
 def _parameter_parts(layers: Sequence[Layer]) -> tuple[float, ...]:
@@ -127,18 +143,17 @@ def _crossing(row: _Row, count: int) -> Crossing:
     return Crossing(count, sizes, sizes if row.workload.trains else (0.0,) * len(sizes))
 
 
-def _planned(row: _Row, problem: PipelineProblem, found: PipelinePlan, seed: int) -> Planned:
+def _planned(given: Given, row: _Row, problem: PipelineProblem, found: PipelinePlan) -> Planned:
     by_name = {side.name: side for side in row.sides}
-    used = [by_name[stage.pool] for stage in found.stages]
-    parts = [_uncertain(by_name[stage.pool], stage) for stage in found.stages]
-    evidence = f"{len(row.layers)} layers, {found.micro_batches} micro-batches, {found.schedule}"
-    seconds = spread(found.seconds, parts, seed, evidence)
+    priced = given.priced(
+        found.seconds, [(by_name[stage.pool], stage.busy_s) for stage in found.stages],
+        f"{len(row.layers)} layers, {found.micro_batches} micro-batches, {found.schedule}",
+    )
     shares = tuple(_share(by_name[stage.pool], stage, found, row) for stage in found.stages)
     gap = "" if found.proved else f", at most {found.gap:.1%} above the best"
     cuts = " | ".join(f"{stage.stop - stage.first} layers on {pool_words(by_name[stage.pool].pool)}" for stage in found.stages)
     return Planned(
-        "pipeline", seconds, cost_of_split(row.workload, used, seconds), energy_of_split(row.workload, used, seconds),
-        found.terms, shares, found.moves, found.timeline, curves=lambda: _by_bandwidth(problem, found),
+        "pipeline", *priced, found.terms, shares, found.moves, found.timeline, curves=lambda: _by_bandwidth(problem, found),
         said=f"{cuts}, {found.micro_batches} micro-batches{gap}",
     )
 
@@ -159,11 +174,6 @@ def _by_bandwidth(problem: PipelineProblem, found: PipelinePlan) -> Curves:
     now = dict(found.fractions).get(problem.pools[0].name, 0.0)
     best = min(points, key=lambda point: point[1])[0] if points else None
     return (Curve("share", points, now, best, None, single.seconds), *curves), turns
-
-
-def _uncertain(side: Side, stage: Stage) -> Uncertain:
-    tier = side.alone.step_time_s.tier if side.alone is not None and side.alone.step_time_s is not None else "datasheet"
-    return Uncertain(stage.busy_s, side.sigma, tier)
 
 
 def _share(side: Side, stage: Stage, found: PipelinePlan, row: _Row) -> Share:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from advisor.datasheet import ALL_BLOCKS, Datasheets
-from advisor.memory import input_bytes
+from advisor.memory import input_bytes, parameter_bytes
 from core.advice import Estimate
 from core.ops import DTYPE_BYTES
-from core.workload import OPTIMIZER_STATES, Block, Workload
+from core.workload import Block, Workload
 
 BOTH_ENDS = {"token_ends": 1, "patch_ends": 1}
 """Blocks that stand at both ends of a model, and how many of their first operations belong to its beginning."""
@@ -130,8 +130,4 @@ def _seconds_by_block(estimate: Estimate) -> Mapping[str, float]:
 
 def state_bytes(layer: Layer, workload: Workload) -> float:
     """Return bytes of a layer's weights, and of gradients, optimizer states and master weights where it is trained."""
-    width = DTYPE_BYTES[workload.dtype]
-    each = float(width)
-    if workload.trains:
-        each += width + 4.0 * OPTIMIZER_STATES[workload.optimizer] + (4.0 if width < 4 else 0.0)
-    return each * layer.parameter_count
+    return parameter_bytes(workload) * layer.parameter_count

@@ -68,6 +68,12 @@ class Side:
         return self.alone is not None and self.alone.step_time_s is not None and self.alone.fits is not False
 
     @property
+    def memory_bytes(self) -> float | None:
+        """Of one chip, with the whole work."""
+        memory = None if self.alone is None else self.alone.memory_bytes_per_chip
+        return None if memory is None else memory.mid
+
+    @property
     def sigma(self) -> float:
         """Standard deviation of ln(truth / estimate) of its step."""
         return self.alone.step_time_s.sigma if self.alone is not None and self.alone.step_time_s is not None else 0.0

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
-from advisor.split.stages_words import Conversion, Edge, StageOption, StagesProblem
+from advisor.split.stages_words import Edge, StageOption, StagesProblem
 from core.errors import BadInput
+from core.workflow import FormChange
 
 SECONDS_PER_H = 3600.0
 BYTES_PER_GB = 1e9
@@ -210,7 +211,7 @@ class _Ways:
         """Return the fastest and the cheapest crossings of an edge."""
         fast: Matrix = {}
         cheap: Matrix = {}
-        known: dict[tuple[str, str], Conversion | None] = {}
+        known: dict[tuple[str, str], FormChange | None] = {}
         for p, source in sources.items():
             for q, target in targets.items():
                 forms = (source.writes, target.reads)
@@ -224,9 +225,9 @@ class _Ways:
                 cheap[p, q] = min(priced, key=lambda way: (way.usd, way.seconds))
         return fast, cheap
 
-    def _conversion(self, source: str, target: str) -> Conversion | None:
+    def _conversion(self, source: str, target: str) -> FormChange | None:
         if not source or not target or source == target:
-            return Conversion(source, target)
+            return FormChange(source, target)
         return self.conversions.get((source, target))
 
     def _ways(self, size_bytes: float, source: str, target: str) -> list[Crossing]:
@@ -243,6 +244,6 @@ class _Ways:
         return found
 
 
-def _with(way: Crossing, conversion: Conversion, size_bytes: float) -> Crossing:
+def _with(way: Crossing, conversion: FormChange, size_bytes: float) -> Crossing:
     seconds = conversion.seconds + (size_bytes / conversion.bytes_per_s if conversion.bytes_per_s else 0.0)
     return Crossing(way.seconds + seconds, way.usd + conversion.usd, way.via, seconds, conversion.warning)

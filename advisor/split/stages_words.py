@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from core.device import Link
 from core.split import Bar, Move
+from core.workflow import FormChange, WorkflowStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,44 +93,6 @@ class Wire:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
-    """An object store between pools.
-
-    Args:
-        up_bytes_per_s, down_bytes_per_s: of one pool; first everything is written, then it is read.
-        usd_per_gb: of 1e9 bytes, reading (egress) and keeping together.
-        latency_s: of one hand-over.
-        pools: that reach it; empty: all.
-    """
-
-    up_bytes_per_s: float
-    down_bytes_per_s: float
-    usd_per_gb: float = 0.0
-    latency_s: float = 0.0
-    pools: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Conversion:
-    """A form into another, on a host that is there anyway.
-
-    Args:
-        source, target: forms.
-        seconds: for any size.
-        bytes_per_s: beside that; None: only `seconds`.
-        usd: for each.
-        warning: what is lost or must be checked, one sentence; empty for nothing.
-    """
-
-    source: str
-    target: str
-    seconds: float = 0.0
-    bytes_per_s: float | None = None
-    usd: float = 0.0
-    warning: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class StagesProblem:
     """A workflow and where it may run.
 
@@ -147,8 +110,8 @@ class StagesProblem:
     edges: tuple[Edge, ...]
     pools: tuple[StagePool, ...]
     wires: tuple[Wire, ...] = ()
-    store: Store | None = None
-    conversions: tuple[Conversion, ...] = ()
+    store: WorkflowStore | None = None
+    conversions: tuple[FormChange, ...] = ()
     objective: str = "time"
     deadline_s: float | None = None
     budget_usd: float | None = None

@@ -29,19 +29,7 @@ _BETAS, _EPSILON = (0.9, 0.999), 1e-8
 def open_model(
     backend: Any, part: Part, optimizer: str, dtype: str, seed: int, learning_rate: float = LEARNING_RATE
 ) -> "TensorflowModel":
-    """Return a part of a model with the weights that the seed fixes.
-
-    Args:
-        backend: an open `TensorflowBackend`.
-        part: of a model.
-        optimizer: one of `probes.model.OPTIMIZERS`.
-        dtype: `fp32` or `bf16`.
-        seed: of the weights.
-        learning_rate: of the optimizer.
-
-    Raises:
-        BadInput: an optimizer or a dtype that is not known.
-    """
+    """Open a part; see `probes.model_flat.OpenModel`."""
     check_settings(optimizer, dtype)
     return TensorflowModel(backend, part, optimizer, dtype, seed, learning_rate)
 

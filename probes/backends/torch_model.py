@@ -32,19 +32,7 @@ TURNED = {"dense": (1, 0), "conv": (3, 2, 0, 1), "up_conv": (3, 2, 0, 1), "lstm"
 def open_model(
     backend: Any, part: Part, optimizer: str, dtype: str, seed: int, learning_rate: float = LEARNING_RATE
 ) -> "TorchModel":
-    """Return a part of a model with the weights that the seed fixes.
-
-    Args:
-        backend: an open `TorchBackend`.
-        part: of a model.
-        optimizer: one of `probes.model.OPTIMIZERS`.
-        dtype: `fp32` or `bf16`.
-        seed: of the weights.
-        learning_rate: of the optimizer.
-
-    Raises:
-        BadInput: an optimizer or a dtype that is not known.
-    """
+    """Open a part; see `probes.model_flat.OpenModel`."""
     check_settings(optimizer, dtype)
     return TorchModel(backend, part, optimizer, dtype, seed, learning_rate)
 

@@ -4,18 +4,9 @@ import itertools
 from dataclasses import dataclass
 from random import Random
 
-from advisor.split.stages_words import (
-    Conversion,
-    Edge,
-    Stage,
-    StageOption,
-    StagePool,
-    StagesPlan,
-    StagesProblem,
-    Store,
-    Wire,
-)
+from advisor.split.stages_words import Edge, Stage, StageOption, StagePool, StagesPlan, StagesProblem, Wire
 from core.device import Link
+from core.workflow import FormChange, WorkflowStore
 
 LEVEL = {"time": 0, "cost": 1, "energy": 2}
 
@@ -47,8 +38,8 @@ def workflow(seed: int, objective: str = "time", most_stages: int = 4, most_pool
         ]
     pairs = list(itertools.combinations([pool.name for pool in pools], 2))
     wires = tuple(Wire(pair, Link(1.0, chance.choice((1e9, 2e9))), 0.5) for pair in pairs if chance.random() < 0.7)
-    store = Store(1e9, 1e9, 0.125, 1.0) if chance.random() < 0.8 else None
-    conversions = (Conversion("torch", "jax", 2.0, 4e9, 0.25, "check"), Conversion("jax", "torch", 3.0))
+    store = WorkflowStore(1e9, 1e9, 0.125, 1.0) if chance.random() < 0.8 else None
+    conversions = (FormChange("torch", "jax", 2.0, 4e9, 0.25, "check"), FormChange("jax", "torch", 3.0))
     conversions = conversions[: chance.choice((1, 2, 2, 2))]
     return StagesProblem(tuple(stages), tuple(edges), pools, wires, store, conversions, objective)
 

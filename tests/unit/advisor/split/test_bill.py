@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import intake
-from advisor.split.bill import cost_of_split, price_break_even, price_break_evens
+from advisor.split.bill import cost_of_split, price_break_evens
 from advisor.split.sides import Side
 from advisor.split.spread import Uncertain, spread
 from core.device import Pool
@@ -45,30 +45,28 @@ def test_a_pool_without_a_price_leaves_the_cost_unknown() -> None:
 
 def test_the_price_at_which_the_choice_turns_makes_split_and_single_equal() -> None:
     # both take 10 s alone and 3 s together: 3 (16 + p) against 0.8 x min(160, 10 p), equal at p = 9.6 and at p = 26.67
-    found = price_break_even(SECOND, (FIRST, SECOND), 3.0, singles(10.0, 10.0), 0.2)
-    assert found is not None
-    assert found.at == pytest.approx(80.0 / 3.0, rel=1e-6)
-    assert "up to" in found.words
+    found = {one.now: one for one in price_break_evens((FIRST, SECOND), 3.0, singles(10.0, 10.0), 0.2)}
+    assert found[24.0].at == pytest.approx(80.0 / 3.0, rel=1e-6)
+    assert "up to" in found[24.0].words
 
 
 def test_sharing_a_batch_in_proportion_never_saves_cost() -> None:
     # the cost of a step that both share ideally is the mean of both alone, weighted by their shares
-    found = price_break_even(SECOND, (FIRST, SECOND), 5.0, singles(10.0, 10.0), 0.0)
-    assert found is not None
-    assert found.at is None or found.at == pytest.approx(16.0, rel=1e-2)
-
-
-def test_a_split_that_takes_twice_as_long_is_worth_it_at_no_price() -> None:
-    found = price_break_even(SECOND, (FIRST, SECOND), 20.0, singles(10.0, 10.0), 0.2)
-    assert found is not None
-    assert found.at is None
-    assert "never" in found.words
-
-
-def test_where_no_price_turns_the_choice_that_is_told_once() -> None:
-    found = price_break_evens((FIRST, SECOND), 20.0, singles(10.0, 10.0), 0.2)
+    found = price_break_evens((FIRST, SECOND), 5.0, singles(10.0, 10.0), 0.01)
     assert [one.at for one in found] == [None]
     assert "never worth it, at any price of one of the pools" in found[0].words
+
+
+def test_what_is_the_cheaper_choice_at_every_price_is_told_as_that() -> None:
+    found = price_break_evens((FIRST, SECOND), 1e-4, singles(10.0, 10.0), 0.2)
+    assert [one.at for one in found] == [None]
+    assert "always worth it" in found[0].words
+
+
+def test_without_a_price_nothing_is_said_of_it() -> None:
+    unpriced = Pool("mi300x", 8, "gpu", None)
+    free = Side("c", unpriced, unpriced, "jax", None, None, None)
+    assert price_break_evens((FIRST, free), 5.0, singles(10.0, 10.0), 0.2) == ()
 
 
 def test_certain_sides_have_no_band() -> None:

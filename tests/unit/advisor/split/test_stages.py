@@ -6,19 +6,10 @@ from random import Random
 import pytest
 
 from advisor.split.stages import plan_stages
-from advisor.split.stages_words import (
-    Conversion,
-    Edge,
-    Stage,
-    StageOption,
-    StagePool,
-    StagesPlan,
-    StagesProblem,
-    Store,
-    Wire,
-)
+from advisor.split.stages_words import Edge, Stage, StageOption, StagePool, StagesPlan, StagesProblem, Wire
 from core.device import Link
 from core.errors import BadInput
+from core.workflow import FormChange, WorkflowStore
 from tests.unit.advisor.split.stages_cases import LEVEL, every_plan, faults, workflow
 
 MARGIN = 1e-6
@@ -139,7 +130,7 @@ def _two(**changes: object) -> StagesProblem:
     edges = (Edge("prepare", "train", 1e9), Edge("train", "evaluate", 2e9))
     pools = (StagePool("cpu", 0.0, is_host=True), StagePool("tpu", 36.0), StagePool("gpu", 36.0))
     wires = tuple(Wire(pair, Link(0.0, 1e9)) for pair in (("cpu", "tpu"), ("cpu", "gpu"), ("tpu", "gpu")))
-    conversions = (Conversion("jax", "torch", 5.0, 1e9, warning="compare logits"),)
+    conversions = (FormChange("jax", "torch", 5.0, 1e9, warning="compare logits"),)
     return replace(StagesProblem(stages, edges, pools, wires, None, conversions), **changes)  # type: ignore[arg-type]
 
 
@@ -184,7 +175,7 @@ def test_streams_go_at_the_pace_of_the_slowest_and_add_up_on_one_pool() -> None:
     train = Stage("train", (StageOption("tpu", 50.0),))
     pools = (StagePool("cpu", 0.0), StagePool("tpu", 0.0))
     problem = StagesProblem((decode, train), (Edge("decode", "train", 6e10, streamed=True),), pools, (),
-                            Store(2e9, 2e9))  # fmt: skip
+                            WorkflowStore(2e9, 2e9))  # fmt: skip
     apart = plan_stages(problem, singles=False)
     assert apart.seconds == pytest.approx(60.0)  # the store: 30 s up and 30 s down
     assert {one.pool for one in apart.placed} == {"cpu", "tpu"}
