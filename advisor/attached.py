@@ -247,6 +247,7 @@ def _estimate(
         missing = (*missing, f"compile time of {place.runtime.id} on {device.id}: not measured")
     lower_s, upper_s = _bounds(place)
     job = None if step is None else job_of(workload, pool, step, compile_s, 0.0)
+    capacity = float(device.memory_bytes) or None
     return Estimate(
         Candidate(place.runtime.id, (pool,), Plan(data=pool.count)),
         step,
@@ -255,8 +256,8 @@ def _estimate(
         compile_s,
         None if step is None else cost_of(workload, pool, step, job),
         None if step is None else energy_of(workload, place.chip, pool.count, step),
-        parts, float(device.memory_bytes), slices.shown if slices else (), lower_s, upper_s,
-        memory.mid <= device.memory_bytes, missing, job_s=job,
+        parts, capacity, slices.shown if slices else (), lower_s, upper_s,
+        None if capacity is None else memory.mid <= capacity, missing, job_s=job,
     )
 
 

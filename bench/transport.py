@@ -1,11 +1,13 @@
 """What carries tensors between two processes of one host: candidates measured side by side, each in its own two processes.
 
 Candidates: the ring of shared memory that Tandem uses within a host, the gRPC stream that it uses between hosts, a socket of
-the system with the same framing (that of safetensors), and Arrow Flight. Every message is a float32 vector that the other end
-holds as an array of its own before it answers with one number; both processes have a core of their own where there are two.
+the system with the same framing (that of safetensors), Arrow Flight, and Ray's objects where its environment is installed. Every
+message is a float32 vector that the other end holds as an array of its own before it answers with one number; both processes have
+a core of their own where there are two (Ray's are where Ray puts them).
 
 Bounds, which are what the choice rests on (docs/decisions/0011-transport-of-tensors.md): from 1 MiB on shared memory moves at
-least twice as many bytes a second as gRPC, and gRPC at least half as many as Arrow Flight; exit 0 when they hold.
+least twice as many bytes a second as gRPC, and gRPC at least half as many as Arrow Flight; exit 0 when they hold. Ray's objects
+are told beside them; within a host their store is shared memory too, between hosts it is copied from store to store by gRPC.
 
 Run: `python -m bench.transport [--json] [--quick]`. The machine must be quiet for the figures to mean anything.
 """
@@ -16,7 +18,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -25,8 +26,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from bench.transport_ray import timed
+from catalog import environment_spec
 from core.errors import WorkerError
+from core.settings import settings_from
 from core.statistics import median
+from probes.environments import Environments
 from probes.split.channel import TensorChannel
 from probes.split.remote import GrpcServer, connect
 from probes.split.streams import MemoryStream, SharedMemory, gone
@@ -34,11 +39,11 @@ from probes.split.streams import MemoryStream, SharedMemory, gone
 ROOT = Path(__file__).resolve().parent.parent
 SIZES = tuple(2**10 * 8**i for i in range(7))
 LARGE_BYTES = 2**20
-UNCOUNTED = 2
-ROUNDS_S, FEWEST, MOST = 0.4, 5, 400
 LIMIT_S = 120.0
 SECRET = "bench"
-TITLES = {"memory": "shared memory", "grpc": "gRPC stream", "socket": "local socket", "flight": "Arrow Flight"}
+TITLES = {
+    "memory": "shared memory", "grpc": "gRPC stream", "socket": "local socket", "flight": "Arrow Flight", "ray": "Ray objects",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,33 +210,36 @@ def near_flight() -> tuple[Callable[[Any], int], Callable[[], None]]:
 
 
 def measure(kind: str, sizes: tuple[int, ...]) -> list[Line]:
-    """Return every size of one candidate."""
+    """Return every size of one candidate; nothing where Ray is not there."""
+    if kind == "ray":
+        return lines_of(kind, by_ray(sizes))
     trip, close = near_end(kind)
     try:
-        empty = timed(trip, 1, ROUNDS_S)
-        lines, back_s = [Line(kind, 4, median(empty) / 2, len(empty), 0.0)], min(empty) / 2
-        for size in sizes:
-            before_s = time.process_time()
-            samples = timed(trip, size // 4, ROUNDS_S)
-            cpu_s = (time.process_time() - before_s) / (len(samples) + UNCOUNTED)
-            lines.append(Line(kind, size, median(samples) - back_s, len(samples), cpu_s))
-        return lines
+        return lines_of(kind, [(size, *timed(trip, size // 4)) for size in (4, *sizes)])
     finally:
         close()
 
 
-def timed(trip: Callable[[Any], int], count: int, budget_s: float) -> list[float]:
-    """Return the seconds of round trips of a vector of so many numbers, after two that are not counted."""
-    values = np.ones(count, np.float32)
-    taken: list[float] = []
-    end_s = time.perf_counter() + budget_s
-    while len(taken) < FEWEST + UNCOUNTED or (time.perf_counter() < end_s and len(taken) < MOST):
-        begin_s = time.perf_counter()
-        answer = trip(values)
-        taken.append(time.perf_counter() - begin_s)
-        if answer != count:
-            raise RuntimeError(f"got an answer of {answer}; expected {count}: a vector was lost")
-    return taken[UNCOUNTED:]
+def lines_of(kind: str, told: list[tuple[int, list[float], float]]) -> list[Line]:
+    """Return lines of (bytes, seconds there and back, processor seconds), the least message first."""
+    if not told:
+        return []
+    (_, empty, _), *rest = told
+    back_s = min(empty) / 2
+    first = Line(kind, 4, median(empty) / 2, len(empty), 0.0)
+    return [first, *(Line(kind, size, median(taken) - back_s, len(taken), cpu_s) for size, taken, cpu_s in rest)]
+
+
+def by_ray(sizes: tuple[int, ...]) -> list[tuple[int, list[float], float]]:
+    """Return what Ray's objects take, measured in the environment that holds it; nothing where it is not there."""
+    settings = settings_from(os.environ)
+    built = Environments(settings.home).find(environment_spec("ray"))
+    python = dict(settings.interpreters).get("ray") or (str(built.interpreter) if built else None)
+    if python is None:
+        return []
+    command = [python, "-m", "bench.transport_ray", *(str(size) for size in sizes)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+    return [(int(size), taken, cpu_s) for size, taken, cpu_s in json.loads(done.stdout.splitlines()[-1])]
 
 
 def verdict(lines: list[Line]) -> tuple[bool, str]:
@@ -249,7 +257,7 @@ def verdict(lines: list[Line]) -> tuple[bool, str]:
 
 def table(lines: list[Line]) -> str:
     """Return GB/s by size and candidate, and the latency of a message of four bytes."""
-    kinds = list(TITLES)
+    kinds = [kind for kind in TITLES if any(line.candidate == kind for line in lines)]
     found = {(line.candidate, line.size_bytes): line for line in lines}
     rows = [f"{'one way':>12}" + "".join(f"{TITLES[kind]:>16}" for kind in kinds)]
     rows.append(f"{'4 B':>12}" + "".join(f"{found[kind, 4].median_s * 1e6:>13.0f} us" for kind in kinds))

@@ -1,4 +1,4 @@
-"""Environments of their own: runtimes whose pins conflict with the base environment, and builds for accelerators."""
+"""Environments of their own: runtimes whose pins conflict with the base environment, builds for accelerators, and Ray."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,17 +16,20 @@ class EnvironmentSpec:
     Args:
         id: what `./tandem runtimes install` takes.
         runtimes: ids of the runtimes that it serves.
+        modules: import names that it is tried with beyond those of its runtimes.
         kind, vendor: of the devices that it is for; vendor is empty where there is none.
         requirements: the file of this repository that installs it.
         python_from, python_to: minor versions of Python that its packages are built for, both included.
         disk_bytes: free space that is asked for before it is built, for its files and what pip keeps besides: a guard with room
-            to spare. Built, torch-xla came to 7.7 GB and mxnet to 0.3 GB; the others were not built and take after their kin.
+            to spare. Built, torch-xla came to 7.7 GB, ray to 0.44 GB and mxnet to 0.3 GB; the others were not built and take
+            after their kin.
         notes: what to know before building it.
         source, source_date: where that comes from.
     """
 
     id: str
     runtimes: tuple[str, ...]
+    modules: tuple[str, ...]
     kind: str
     vendor: str
     requirements: str
@@ -67,7 +70,7 @@ def _spec(row: dict[str, str]) -> EnvironmentSpec:
         return int(major), int(minor)
 
     return EnvironmentSpec(
-        row["id"], tuple(row["runtimes"].split()), row["kind"], row["vendor"], row["requirements"],
+        row["id"], tuple(row["runtimes"].split()), tuple(row["modules"].split()), row["kind"], row["vendor"], row["requirements"],
         version(row["python_from"]), version(row["python_to"]), float(row["disk_gb"]) * 1e9,
         row["notes"], row["source"], row["source_date"],
     )

@@ -134,7 +134,7 @@ class Device:
         kind: one of `DEVICE_KINDS`.
         name: as the vendor says it.
         uuid: UUID, PCI id, or for a CPU a digest of model and cores; never changes with the order of devices.
-        memory_bytes: what a process here may use (cgroup limit counted).
+        memory_bytes: what a process here may use (cgroup limit counted); 0 where it is not known.
         cores: logical cores that this process may use; None for accelerators.
         accelerator: its catalog key when known.
         cache_bytes: last-level cache; None when unknown.

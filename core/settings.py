@@ -19,6 +19,7 @@ class Settings:
         interpreters: (runtime id, Python path) from `TANDEM_PYTHON_<RUNTIME>`.
         leases: folder of the locks on devices; one for the whole host, so that no two people measure one device at once.
         weak_sandbox: whether an administrator accepts that files of strangers are read in a sandbox below the minimum.
+        ray_address: head of the Ray cluster that sides of a split may be started on; empty for none.
     """
 
     home: Path
@@ -27,6 +28,7 @@ class Settings:
     interpreters: tuple[tuple[str, str], ...] = ()
     leases: Path = Path(gettempdir()) / "tandem-leases"
     weak_sandbox: bool = False
+    ray_address: str = ""
 
 
 def settings_from(environ: Mapping[str, str]) -> Settings:
@@ -56,4 +58,5 @@ def settings_from(environ: Mapping[str, str]) -> Settings:
     url = environ.get("TANDEM_DATABASE_URL") or f"sqlite:///{path}/tandem.db"
     leases = Path(environ.get("TANDEM_LEASES") or Path(gettempdir()) / "tandem-leases")
     owner = environ.get("TANDEM_OWNER") or environ.get("USER") or ""
-    return Settings(path, url, owner, interpreters, leases, environ.get("TANDEM_ACCEPT_WEAK_SANDBOX") == "1")
+    weak = environ.get("TANDEM_ACCEPT_WEAK_SANDBOX") == "1"
+    return Settings(path, url, owner, interpreters, leases, weak, environ.get("TANDEM_RAY_ADDRESS", ""))

@@ -13,7 +13,7 @@ from intake.fields import Section
 from intake.ownership import chip_hour
 from intake.wording import fault
 
-_DEVICE = re.compile(r"(cpu|gpu|tpu):\d{1,4}")
+_DEVICE = re.compile(r"(cpu|gpu|tpu):\d{1,4}|ray:[A-Za-z][A-Za-z0-9_.-]{0,60}(:[A-Za-z0-9_.-]{1,60})?")
 _KEYS = ("accelerator", "count", "terms", "price_usd_per_h", "price")
 MOST_CHIPS = 10**6
 
@@ -34,7 +34,7 @@ def read_pools(top: Section, assumed: list[str]) -> tuple[PoolRequest, ...]:
 
 
 def is_device(name: str) -> bool:
-    """Return whether a name is the id of an attached device, such as `cpu:0`."""
+    """Return whether a name is the id of an attached device, `cpu:0`, or of one reached through Ray, `ray:GPU`."""
     return _DEVICE.fullmatch(name) is not None
 
 

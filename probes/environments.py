@@ -215,11 +215,12 @@ class Environments:
         pip = [own, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"]
         total = sum("==" in line and not line.lstrip().startswith("#") for line in requirements.read_text("utf-8").splitlines())
         _run([*pip, "-r", str(requirements)], _counting(tell, total))
-        for runtime in spec.runtimes:
-            modules = ", ".join(runtime_specs()[runtime].modules)
-            tell(f"importing {modules}")
+        tried = [(runtime, runtime_specs()[runtime].modules) for runtime in spec.runtimes]
+        for runtime, modules in (*tried, *([("", spec.modules)] if spec.modules else [])):
+            said = ", ".join(modules)
+            tell(f"importing {said}")
             environment = worker_environment(runtime, spec.kind, os.environ, self.folder.parent, "")
-            _run([own, "-c", f"import {modules}"], tell, environment, SMOKE_S)
+            _run([own, "-c", f"import {said}"], tell, environment, SMOKE_S)
         return json.loads(_run([own, "-c", _LIST], lambda _line: None, None, SMOKE_S))
 
     @contextmanager

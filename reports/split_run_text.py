@@ -1,6 +1,6 @@
 """A timeline, and what came of running a split, as rows of text; companion of `split_text.py`, with the same rule.
 
-Times are told beside what was planned; whether they agree is for the reader, whose tolerance nobody here knows.
+Times are told beside what was planned, and whether they are within the plan's band; whether that will do is for the reader.
 """
 
 from collections.abc import Sequence
@@ -127,6 +127,7 @@ def verified_sentence(found: Verified) -> str:
             word = "longer" if off > 0 else "less"
             about = f"{percent(abs(off))} {word} than" if round(abs(off), 3) else "as"
             said += f", {about} the planned {write.seconds(planned.mid)}" if about != "as" else ", as planned"
+            said += "" if planned.low <= measured.mid <= planned.high else ", outside of its band"
     held = sum(one.holds for one in found.checks)
     checks = f" {held} of {len(found.checks)} comparisons hold." if found.checks else ""
     ended = f" It ended early: {one_line(found.ended).rstrip('.')}." if found.ended else ""

@@ -23,9 +23,9 @@ import intake
 from core.errors import BadInput, StoreError, one_line
 from core.probe import Outcome
 from core.run import FINAL_STATES, Actual, Progress, Run, RunOptions, RunSummary
-from probes.inventory import devices
 from services import supervision
 from services.context import Context, context
+from services.fleet import devices_for
 from services.pools import pools_for, with_names_said
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -99,7 +99,7 @@ def create(document: Mapping[str, Any], options: RunOptions, owner: str = "", *,
 
 def _queued(document: Mapping[str, Any], options: RunOptions, owner: str, here: Context) -> Run:
     workload = with_names_said(intake.read_document(document), options.pools)
-    pools_for(workload, devices(), options.pools)
+    pools_for(workload, devices_for(options.split.pools if options.split else ()), options.pools)
     run = Run(
         id=secrets.token_hex(6), created_at=_now(), finished_at=None, state="queued",
         document=json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False), options=options,

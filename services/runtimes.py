@@ -12,6 +12,7 @@ from core.probe import Runtime
 from core.settings import Settings
 from probes.environment import ROOT, runtimes_folder
 from probes.environments import Built, Environments
+from probes.inventory import devices as attached_devices
 from probes.runtimes import installed_runtimes
 from services.context import context
 
@@ -24,7 +25,7 @@ class EnvironmentState:
 
     Args:
         id: what `install` takes.
-        runtimes: that it serves.
+        runtimes: that it serves; where it serves none, the modules that it holds.
         kind: of the devices that it is for.
         notes: what to know before building it.
         disk_bytes: free space that building asks for.
@@ -46,9 +47,14 @@ class EnvironmentState:
     obstacle: str
 
 
-def known_runtimes(settings: Settings, attached: Sequence[Device]) -> tuple[Runtime, ...]:
-    """Return every runtime, from the interpreters of the settings, from environments of their own, and from this one."""
-    return installed_runtimes(settings.interpreters, settings.home, attached)
+def known_runtimes(settings: Settings, attached: Sequence[Device] | None = None) -> tuple[Runtime, ...]:
+    """Return every runtime, from the interpreters of the settings, from environments of their own, and from this one.
+
+    Args:
+        settings: with interpreters and the data directory.
+        attached: to this host; None looks.
+    """
+    return installed_runtimes(settings.interpreters, settings.home, attached_devices() if attached is None else attached)
 
 
 def environments() -> tuple[EnvironmentState, ...]:
@@ -61,7 +67,7 @@ def environments() -> tuple[EnvironmentState, ...]:
         last = "" if built else _last_line(spec.id)
         size, seconds = (built.size_bytes, built.seconds) if built else (None, None)
         obstacle = made.obstacle(spec)
-        told = (spec.id, spec.runtimes, spec.kind, spec.notes, spec.disk_bytes)
+        told = (spec.id, spec.runtimes or spec.modules, spec.kind, spec.notes, spec.disk_bytes)
         found.append(EnvironmentState(*told, state, size, seconds, last, obstacle))
     return tuple(found)
 

@@ -16,9 +16,9 @@ from core.probe import Outcome, Runtime
 from core.run import RunOptions
 from core.split import MODES, Split, SplitOptions
 from core.workload import OBJECTIVES, Where, Workload
-from probes.inventory import devices as attached_devices
 from services import runs
 from services.context import context
+from services.fleet import devices_for
 from services.pools import obtainable, pools_for
 from services.runtimes import known_runtimes
 
@@ -40,8 +40,8 @@ def plan(document: Mapping[str, Any], options: SplitOptions, objective: str | No
         BadInput: the document, a pool, a runtime or the mode cannot be used.
     """
     here = context()
-    attached = attached_devices()
-    runtimes = known_runtimes(here.settings, attached)
+    attached = devices_for(options.pools)
+    runtimes = known_runtimes(here.settings)
     stored = here.store.measurements(tuple(device.uuid for device in attached))
     return planned(document, options, objective, attached, runtimes, stored)[0]
 
@@ -88,7 +88,7 @@ def asked_pools(
     Args:
         workload: its `where` is kept to.
         written: two or more.
-        devices: attached.
+        devices: attached, or reached through Ray.
         runtimes: known.
 
     Raises:
@@ -167,13 +167,13 @@ def run_options(document: Mapping[str, Any], options: SplitOptions, objective: s
     Raises:
         BadInput: the pools cannot be used.
     """
-    attached = attached_devices()
+    attached = devices_for(options.pools)
     workload = intake.read_document(document)
     modes_to_plan(workload, options)
     if options.verify:
         from services.split_run import check  # it imports this module
 
         check(document, options)
-    asked = asked_pools(workload, options.pools, attached, known_runtimes(context().settings, attached))
+    asked = asked_pools(workload, options.pools, attached, known_runtimes(context().settings))
     names = dict.fromkeys(f"{one.pool.accelerator}={one.pool.count}" for one in asked)
     return RunOptions("none", options.budget_s, (), ",".join(names), objective, options)

@@ -18,13 +18,13 @@ from core.settings import Settings
 from core.split import Split, SplitOptions, Verified
 from core.workload import Workload
 from probes.environment import only_device
-from probes.inventory import devices as attached_devices
 from probes.lease import Place
 from probes.split.handle import SideLost
 from probes.split.run import run
 from probes.split.session import SplitSession
 from probes.split.words import MODES, LinkSpec, Ran, SideSpec, SplitFailure, SplitTask
 from services.context import context
+from services.fleet import check_cluster, devices_for, is_reached, reach_of, relay_interpreter
 from services.probing import Reporter
 from services.runtimes import known_runtimes
 from services.split import asked_pools
@@ -77,13 +77,16 @@ def check(document: Mapping[str, Any], options: SplitOptions) -> None:
     Raises:
         BadInput: pools that are not two attached ones, a runtime that is not installed, a mode or model that cannot be run.
     """
-    attached = attached_devices()
-    runtimes = known_runtimes(context().settings, attached)
+    attached = devices_for(options.pools)
+    runtimes = known_runtimes(context().settings)
     workload = intake.read_document(document)
     asked = asked_pools(workload, options.pools, attached, runtimes)
     _refuse_pools([(one.pool.accelerator, one.pool.attached) for one in asked])
     for one in asked:
-        if one.runtime:
+        if is_reached(one.pool.accelerator):
+            _refuse_unnamed(one.pool.accelerator, one.runtime)
+            check_cluster(context().settings)
+        elif one.runtime:
             _runtime(one.runtime, runtimes)
     mode_to_run(workload, options.mode, "")
 
@@ -133,9 +136,10 @@ def verified(
         BadInput: pools that are not two attached ones, runtimes that cannot be run here, or a model that cannot be run so.
     """
     workload = intake.read_document(document)
-    sides = sides_to_run(workload, options, split, devices, runtimes)
+    sides = sides_to_run(workload, options, split, devices, runtimes, settings)
     mode = mode_to_run(workload, options.mode, split.mode)
-    link = LinkSpec(bytes_per_s=options.link_bytes_per_s, latency_s=options.link_latency_s or 0.0)
+    transport = "memory" if all(side.reach is None for side in sides) else "grpc"
+    link = LinkSpec(transport, bytes_per_s=options.link_bytes_per_s, latency_s=options.link_latency_s or 0.0)
     return run_sides(workload, sides, mode, link, options.budget_s, settings, reporter, should_stop)
 
 
@@ -204,7 +208,8 @@ def _ran(bench: Bench, task: SplitTask) -> Ran:
 
 
 def sides_to_run(
-    workload: Workload, options: SplitOptions, split: Split, devices: Sequence[Device], runtimes: Sequence[Runtime]
+    workload: Workload, options: SplitOptions, split: Split, devices: Sequence[Device], runtimes: Sequence[Runtime],
+    settings: Settings,
 ) -> tuple[SideSpec, SideSpec]:
     """Return the two sides as they are started.
 
@@ -213,6 +218,7 @@ def sides_to_run(
         options: with two pools.
         split: tells the runtime of a pool for which none was asked.
         devices, runtimes: attached and known.
+        settings: tell how a cluster is reached.
 
     Raises:
         BadInput: more or fewer than two attached pools, or a runtime that is not installed.
@@ -223,8 +229,15 @@ def sides_to_run(
     specs: list[SideSpec] = []
     for index, one in enumerate(asked):
         device = next(device for device in devices if device.id == one.pool.accelerator)
+        twice = f" {index + 1}" if options.pools[0] == options.pools[1] else ""
+        if is_reached(device.id):
+            specs.append(SideSpec(
+                f"{device.id} ({one.runtime}){twice}", one.runtime, device.kind, relay_interpreter(settings),
+                reach=reach_of(device, one.pool.count, settings),
+            ))
+            continue
         runtime = _runtime(one.runtime or split.singles[index].runtime, runtimes)
-        name = f"{device.id} ({runtime.id}){f' {index + 1}' if options.pools[0] == options.pools[1] else ''}"
+        name = f"{device.id} ({runtime.id}){twice}"
         specs.append(SideSpec(
             name, runtime.id, device.kind, runtime.interpreter, cores[index] if device.kind == "cpu" else (),
             device.uuid if index == 0 or device.id != asked[0].pool.accelerator else "", tuple(only_device(device).items()),
@@ -239,6 +252,12 @@ def _refuse_pools(pools: Sequence[tuple[str, bool]]) -> None:
     if rented or len(pools) != 2:
         got = f"{', '.join(rented)}, not attached" if rented else f"{len(pools)} pools"
         raise BadInput(f"{got} with --verify", "two attached devices, such as cpu:0@jax and cpu:0@torch-eager", "run without it")
+
+
+def _refuse_unnamed(device: str, runtime: str) -> None:
+    """Refuse a device of a cluster without a runtime: what is installed there is not known here."""
+    if not runtime:
+        raise BadInput(f"{device} without a runtime", "one that is installed there", f"write it behind the pool: {device}@jax")
 
 
 def _cores(shared: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:

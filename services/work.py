@@ -22,6 +22,7 @@ from services import split, split_run
 from services.advice import answer
 from services.context import Context, context
 from services.device_history import marking_history
+from services.fleet import devices_for
 from services.probing import Listener, Reporter, chosen_runtimes, usable
 from services.roof import carried_over, roof_probes, stand_ins
 from services.runtimes import known_runtimes
@@ -119,14 +120,13 @@ class _State:
         if options.split is None:
             answered = self._advise(attached, known), None
         else:
-            answered = self._divide(options.split, attached, known, reporter)
+            answered = self._divide(options.split, known, reporter)
         reporter.at("finished")
         return answered
 
-    def _divide(
-        self, asked: SplitOptions, attached: Sequence[Device], known: Sequence[Runtime], reporter: Reporter
-    ) -> tuple[Recommendation, SplitRun]:
+    def _divide(self, asked: SplitOptions, known: Sequence[Runtime], reporter: Reporter) -> tuple[Recommendation, SplitRun]:
         """Plan the split over what was measured before, and run it where that was asked."""
+        attached = devices_for(asked.pools)
         stored = self.here.store.measurements(tuple(device.uuid for device in attached))
         wanted = json.loads(self.run.document)
         told, alone = split.planned(wanted, asked, self.run.options.objective, attached, known, stored)

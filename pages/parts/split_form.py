@@ -141,7 +141,7 @@ def _pool(index: int, one: Written, *, removable: bool) -> None:
             on_change=_write,
             placeholder="Type an accelerator",
             width=300,
-            help="An accelerator of the catalog, a device of this machine, or any other name: v5p-8, A100-80GB:8",
+            help="An accelerator of the catalog, a device of this machine, any other name (v5p-8, A100-80GB:8), or ray:GPU",
         )
         st.number_input(
             "Chips",

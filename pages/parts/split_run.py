@@ -33,7 +33,7 @@ def run_here(document: dict[str, Any], now: Asked, found: Split) -> None:
     if len(found.singles) != SIDES or not all(one.pool.attached for one in found.singles):
         st.caption(
             "A plan can be run for real where it has two pools and both are attached to this machine, also the same device twice "
-            "with two frameworks: `cpu:0@jax` and `cpu:0@torch-eager`."
+            "with two frameworks (`cpu:0@jax` and `cpu:0@torch-eager`), or reached through a Ray cluster (`ray:GPU@jax`)."
         )
         return
     with st.container(border=True):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import psutil
 
+from core.codec import to_json
 from core.errors import BadInput, WorkerError, one_line
 from probes.environment import ROOT, worker_environment
 from probes.launcher import say_exit
@@ -19,6 +20,8 @@ from probes.split.words import SideSpec
 
 LONGEST_LINE = 2**24
 STDERR_KEPT = 4096
+FAR_END_S = 10.0
+"""Seconds that a relay may take to end its side on the other host."""
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -54,20 +57,24 @@ class SideHandle:
     """One running side.
 
     Args:
-        spec: of the side.
+        spec: of the side; one that is reached through Ray is started by a relay.
         environment: complete.
         keep: descriptors that it takes over.
+        memory_bytes: resident size that a relay holds it to; here its owner does, by `resident_bytes`.
 
     Raises:
         SideLost: it could not be started.
     """
 
-    def __init__(self, spec: SideSpec, environment: Mapping[str, str], keep: tuple[int, ...]) -> None:
+    def __init__(self, spec: SideSpec, environment: Mapping[str, str], keep: tuple[int, ...], memory_bytes: int = 0) -> None:
         self.spec = spec
         request_read, self._requests = os.pipe()
         self.replies, reply_write = os.pipe()
         os.set_blocking(self.replies, False)
-        command = [spec.interpreter, "-m", "probes.split.side", str(os.getpid()), str(request_read), str(reply_write)]
+        pipes = [str(os.getpid()), str(request_read), str(reply_write)]
+        command = [spec.interpreter, "-m", "probes.split.side", *pipes]
+        if spec.reach is not None:
+            command = [spec.interpreter, "-m", "probes.split.relay", *pipes, to_json(spec), str(memory_bytes)]
         try:
             self.process = subprocess.Popen(  # noqa: S603 - our own module in an interpreter that the user chose
                 command,
@@ -95,8 +102,12 @@ class SideHandle:
 
     def tell(self, request: Request) -> None:
         """Send a request without waiting; raises SideLost when the side is not there."""
+        self.pass_on(write(request))
+
+    def pass_on(self, line: bytes) -> None:
+        """Send a request as it is written; as `tell`."""
         try:
-            os.write(self._requests, write(request))
+            os.write(self._requests, line)
         except OSError:
             raise self.lost("start") from None
 
@@ -110,20 +121,24 @@ class SideHandle:
             SideLost: it ended, or sent something else.
         """
         try:
+            return tuple(read_reply(line) for line in self.lines(stage).splitlines())
+        except BadInput as error:
+            raise SideLost(stage, f"got a reply that is not one: {error}", self.spec.name) from None
+
+    def lines(self, stage: str) -> bytes:
+        """Return the whole lines that are there, without waiting; as `heard`."""
+        try:
             part = os.read(self.replies, 2**20)
         except BlockingIOError:
-            return ()
+            return b""
         if not part:
             raise self.lost(stage)
         self._buffer += part
         if len(self._buffer) > LONGEST_LINE:
             raise SideLost(stage, "got a reply without end; expected lines; the side was killed", self.spec.name)
-        *lines, rest = bytes(self._buffer).split(b"\n")
-        self._buffer = bytearray(rest)
-        try:
-            return tuple(read_reply(line) for line in lines)
-        except BadInput as error:
-            raise SideLost(stage, f"got a reply that is not one: {error}", self.spec.name) from None
+        end = self._buffer.rfind(b"\n") + 1
+        lines, self._buffer = bytes(self._buffer[:end]), self._buffer[end:]
+        return lines
 
     def lost(self, stage: str) -> SideLost:
         """Return how it ended, having waited for it."""
@@ -149,7 +164,7 @@ class SideHandle:
         self._open = False
         os.close(self._requests)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(timeout=0.5)
+            self.process.wait(timeout=0.5 if self.spec.reach is None else FAR_END_S)
         kill_group(self.process.pid)
         self.process.wait()
         self._drain.join(timeout=2)

@@ -31,9 +31,8 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Serve:
-    """Offer a port at an address for the other side to connect to, which must know the secret."""
+    """Offer a port, at the address of this host that others reach it by, to the other side, which must know the secret."""
 
-    host: str
     secret: str
 
 
@@ -43,6 +42,13 @@ class Connect:
 
     address: str
     key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tune:
+    """Set this side's clock by that of the first side, in so many rounds; the first side answers them."""
+
+    rounds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ class Trade:
     one_way: bool
 
 
-Request: TypeAlias = Open | Map | Serve | Connect | Shape | Begin | Steps | Prove | Rehearse | Trade
+Request: TypeAlias = Open | Map | Serve | Connect | Tune | Shape | Begin | Steps | Prove | Rehearse | Trade
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +113,9 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The port that is offered."""
+    """HOST:PORT that is offered."""
 
-    port: int
+    served: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +157,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Faulted:
-    """It could not be done; the side lives on."""
+    """It could not be done; the side lives on, unless `stage` is empty: then it has ended, on the host where it was."""
 
     stage: str
     error: str

@@ -17,6 +17,8 @@ from typing import Self, TypeVar
 from core.errors import BadInput, Cancelled
 from core.settings import Settings
 from probes.lease import Lease, Place
+from probes.split.clocks import ROUNDS
+from probes.split.fleet import own_address, relay_environment
 from probes.split.handle import SideHandle, SideLost, side_environment
 from probes.split.messages import (
     Begin,
@@ -33,7 +35,9 @@ from probes.split.messages import (
     Served,
     Shape,
     Stepped,
+    Tune,
 )
+from probes.split.side import HOST
 from probes.split.streams import SharedMemory
 from probes.split.words import LinkSpec, SideSpec, SideStep, SplitFailure, SplitTask
 from probes.split.work import check_task
@@ -41,7 +45,10 @@ from probes.split.work import check_task
 R = TypeVar("R", bound=Reply)
 
 WATCH_S = 0.25
-LOOPBACK = "127.0.0.1"
+END = "end of the channel"
+"""What a side says that fails because the other is gone."""
+ENDED_S, FAR_ENDED_S = 1.0, 15.0
+"""Seconds within which the end of a side is known, on this host and on another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +142,13 @@ class SplitSession:
     def _start(self, index: int, memory: SharedMemory) -> None:
         side = self.sides[index]
         run_id = os.environ.get("TANDEM_RUN_ID", "")
-        environment = side_environment(side, os.environ, str(self.settings.home), run_id)
-        handle = SideHandle(side, environment, memory.ends(index))
+        if side.reach is not None:
+            environment = relay_environment(os.environ, run_id)
+        else:
+            environment = side_environment(side, os.environ, str(self.settings.home), run_id)
+            partner = self.sides[1 - index].reach
+            environment |= {HOST: own_address(partner.address)} if partner is not None else {}
+        handle = SideHandle(side, environment, memory.ends(index), self.limits.memory_bytes)
         self._handles.append(handle)
         self._stack.callback(handle.close)
 
@@ -145,8 +157,10 @@ class SplitSession:
             self.ask({i: Map(memory.ends(i), memory.ring_bytes) for i in (0, 1)}, Done, "open", self.limits.open_s)
             return
         secret = token_hex(32)
-        (served,) = self.ask({0: Serve(LOOPBACK, secret)}, Served, "open", self.limits.open_s)
-        self.ask({1: Connect(f"{LOOPBACK}:{served.port}", secret)}, Done, "open", self.limits.open_s)
+        (served,) = self.ask({0: Serve(secret)}, Served, "open", self.limits.open_s)
+        self.ask({1: Connect(served.served, secret)}, Done, "open", self.limits.open_s)
+        if any(side.reach is not None for side in self.sides):
+            self.ask({0: Tune(ROUNDS), 1: Tune(ROUNDS)}, Done, "open", self.limits.open_s)
 
     def shape(self, link: LinkSpec) -> None:
         """Hold both directions to another rate and latency; raises SideLost."""
@@ -219,12 +233,17 @@ class SplitSession:
     def _blame(self, index: int, fault: Faulted) -> SideLost:
         """Return the failure of a side, or that of the other where this one failed because that is gone."""
         other = self._handles[1 - index]
-        end = time.monotonic() + 1.0
-        while "end of the channel" in fault.error and time.monotonic() < end:
-            if other.process.poll() is not None:
-                return other.lost(fault.stage)
+        end = time.monotonic() + (ENDED_S if other.spec.reach is None else FAR_ENDED_S)
+        while END in fault.error and time.monotonic() < end:
+            try:
+                told = [reply for reply in other.heard(fault.stage) if isinstance(reply, Faulted) and END not in reply.error]
+            except SideLost as lost:
+                return lost
+            if told:
+                index, fault = 1 - index, told[0]
+                break
             time.sleep(0.01)
-        return SideLost(fault.stage, fault.error, self.sides[index].name)
+        return SideLost(fault.stage or self.stage, fault.error, self.sides[index].name)
 
     def _watch_memory(self, stage: str) -> None:
         for handle in self._handles:

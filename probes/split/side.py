@@ -18,6 +18,8 @@ from probes.backends import backend_module
 from probes.platforms import assert_platform
 from probes.process import die_with_parent, first_to_be_killed
 from probes.split.channel import TensorChannel
+from probes.split.clocks import HostClock, tune
+from probes.split.laps import Laps
 from probes.split.messages import (
     Begin,
     Begun,
@@ -39,6 +41,7 @@ from probes.split.messages import (
     Steps,
     Taken,
     Trade,
+    Tune,
     read_request,
     write,
 )
@@ -49,6 +52,9 @@ from probes.split.work import Work, models_module
 
 CORES = "TANDEM_SIDE_CORES"
 """Variable that names the logical cores of a side, with commas."""
+HOST = "TANDEM_SIDE_HOST"
+"""Variable that names the address by which other hosts reach this one."""
+LOOPBACK = "127.0.0.1"
 
 
 class Side:
@@ -65,6 +71,7 @@ class Side:
         self.backend: Any = None
         self.models: Any = None
         self.server: Any = None
+        self.clock = HostClock()
         self.work: Work | None = None
         self.mode: Mode | None = None
 
@@ -77,6 +84,9 @@ class Side:
                 return self._join(MemoryStream(self._index, request.ends, request.ring_bytes))
             case Serve() | Connect():
                 return self._join_remote(request)
+            case Tune():
+                tune(self.clock, self._hands.channel, self._index, request.rounds)
+                return Done(True)
             case Shape():
                 self._hands.channel.shape(request.bytes_per_s, request.latency_s)
                 self._hands.sixteen_bit = request.sixteen_bit
@@ -129,12 +139,14 @@ class Side:
 
         if isinstance(request, Connect):
             return self._join(connect(request.address, request.key))
-        self.server = GrpcServer(request.host, request.secret)
+        host = os.environ.get(HOST, LOOPBACK)
+        self.server = GrpcServer(host, request.secret)
         self._join(self.server.stream())
-        return Served(self.server.port)
+        return Served(f"{host}:{self.server.port}")
 
     def _join(self, stream: Stream) -> Done:
-        self.work = Work(self._index, self.backend, self.models, TensorChannel(stream))
+        channel = TensorChannel(stream, self.clock)
+        self.work = Work(self._index, self.backend, self.models, channel, laps=Laps(self.clock))
         return Done(True)
 
     def _steps(self, count: int) -> Done:

@@ -17,6 +17,23 @@ LayerSpec = tuple[str, tuple[tuple[str, Size], ...], int]
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """Where a side is started that is not on this host: on a node of a Ray cluster that has what it needs.
+
+    Args:
+        address: HOST:PORT of the cluster's head.
+        resource: as Ray names it: `CPU`, `GPU`, `TPU` or one of the cluster's own.
+        amount: of it; what Ray gives to one side, it gives to no other.
+        model: of the accelerator, as Ray names it; empty for any.
+    """
+
+    address: str
+    resource: str
+    amount: int = 1
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SideSpec:
     """One side: a runtime on a device, in a process of its own.
 
@@ -24,13 +41,14 @@ class SideSpec:
         name: as in the lanes of the timeline; the two sides differ in it.
         runtime: a runtime id.
         device_kind: `cpu`, `gpu` or `tpu`.
-        interpreter: path of its Python.
+        interpreter: path of its Python; of the one that knows Ray where `reach` is given.
         cores: logical cores that it is kept on; empty leaves it to the system.
         device_uuid: what is leased while it is measured; empty for no lease.
         visible: (variable, value) that show it no other device than its own.
         vendor: of the device; empty when unknown.
         models: module that offers `open_model`, and `open_backend` where the runtime is none of ours; empty takes the one of the
             runtime's framework.
+        reach: the cluster that it is started on; None for this host.
     """
 
     name: str
@@ -42,6 +60,7 @@ class SideSpec:
     visible: tuple[tuple[str, str], ...] = ()
     vendor: str = ""
     models: str = ""
+    reach: Reach | None = None
 
 
 @dataclass(frozen=True, slots=True)

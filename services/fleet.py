@@ -1,0 +1,82 @@
+"""Devices of a Ray cluster that a split may run on, named by what Ray gives: `ray:GPU`, `ray:TPU:TPU-V6E`, `ray:CPU`.
+
+They are attached in the sense of a plan that can be run: nobody is asked for a price, and what they do is measured when it is.
+"""
+
+import os
+from collections.abc import Sequence
+
+from catalog import environment_spec
+from core.device import Device
+from core.errors import BadInput
+from core.settings import Settings
+from probes.environments import Environments
+from probes.inventory import devices as attached_devices
+from probes.split.fleet import check_head
+from probes.split.words import Reach
+
+PREFIX = "ray:"
+ENVIRONMENT = "ray"
+
+
+def devices_for(pools: Sequence[str]) -> tuple[Device, ...]:
+    """Return what is attached, and what of pools as typed is reached through Ray.
+
+    Args:
+        pools: `KEY=N` or a device id, each perhaps with `@RUNTIME`.
+    """
+    named = dict.fromkeys(text.partition("@")[0].partition("=")[0].strip() for text in pools)
+    return (*attached_devices(), *(_device(name) for name in named if is_reached(name)))
+
+
+def is_reached(name: str) -> bool:
+    """Return whether the id of a device is that of one that is reached through Ray."""
+    return name.startswith(PREFIX)
+
+
+def reach_of(device: Device, count: int, settings: Settings) -> Reach:
+    """Return where a side on such a device is started.
+
+    Args:
+        device: from `devices_for`.
+        count: of what Ray gives.
+        settings: with the address of the cluster.
+    """
+    resource, _, model = device.id.removeprefix(PREFIX).partition(":")
+    return Reach(settings.ray_address, resource, count, model)
+
+
+def relay_interpreter(settings: Settings) -> str:
+    """Return the Python that holds Ray: the one that `TANDEM_PYTHON_RAY` names, else that of the environment.
+
+    Raises:
+        BadInput: there is none.
+    """
+    named = dict(settings.interpreters).get(ENVIRONMENT)
+    built = None if named else Environments(settings.home).find(environment_spec(ENVIRONMENT))
+    if named:
+        return named
+    if built is None:
+        raise BadInput(
+            "a pool of a Ray cluster, and no Ray here", "a Python that holds the cluster's release of it",
+            f"run ./tandem runtimes install {ENVIRONMENT}, or set TANDEM_PYTHON_RAY",
+        )
+    return str(built.interpreter)
+
+
+def check_cluster(settings: Settings) -> None:
+    """Refuse a cluster that cannot be used, before anything is kept or started.
+
+    Raises:
+        BadInput: no address, no Ray here, no head there, one without a token, or another token.
+    """
+    check_head(settings.ray_address, os.environ)
+    relay_interpreter(settings)
+
+
+def _device(name: str) -> Device:
+    """Return a device as far as its name tells."""
+    resource, _, model = name.removeprefix(PREFIX).partition(":")
+    kind = "gpu" if resource == "GPU" else "tpu" if resource.startswith("TPU") else "cpu"
+    what = f"{model or resource} of a Ray cluster"
+    return Device(name, kind, what, name, 0, detail=("reached through Ray",))
