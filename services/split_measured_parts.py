@@ -14,6 +14,8 @@ from services.split_measured_course import Course, Do, Give, Program, Take, cour
 
 ROUNDS = 6
 """How often the part of the time in which the other side works is put in anew; it changes less each time."""
+ACTOR, LEARNER = ("rollout", "load"), ("train", "update", "push")
+"""Pieces of each one's work."""
 Stock = tuple[dict[str, int], dict[str, int]]
 Seconds = Callable[[int, str], float]
 
@@ -99,44 +101,65 @@ def parts_programs(seconds: Seconds, size_bytes: float, ahead: int) -> tuple[Pro
 
 
 def plan_learning_step(
-    found: Calibrated, names: tuple[str, str], batch: int, sample_bytes: float, aheads: tuple[int, ...] = (0, 1)
+    found: Calibrated, names: tuple[str, str], batch: int, sample_bytes: float, actor: int = 0, aheads: tuple[int, ...] = (0, 1)
 ) -> Told | None:
     """Return the quicker way of taking turns of actor and learner; None without measurements.
 
     Args:
-        found: calibration in `rl` with the whole batch.
-        names: of actor and learner.
+        found: calibration in `rl` with the whole batch and this actor.
+        names: of the sides.
         batch: samples of a rollout.
         sample_bytes: of all samples of a rollout.
+        actor: the side that samples.
         aheads: steps that the actor may run ahead.
     """
-    pieces = (("rollout", "load"), ("train", "update", "push"))
-    if not all(measured(found, side, pieces[side], batch) for side in (0, 1)):
+    if not (measured(found, actor, ACTOR, batch) and measured(found, 1 - actor, LEARNER, batch)):
         return None
-    weights_bytes = float(found.gradient_bytes)
+    weights_bytes, in_order = float(found.gradient_bytes), actor == 0
 
     def programs(_ahead: int, seconds: Seconds) -> tuple[Program, Program]:
-        return learning_programs(seconds, weights_bytes, sample_bytes)
+        acts, learns = learning_programs(seconds, weights_bytes, sample_bytes, actor)
+        return (acts, learns) if in_order else (learns, acts)
 
-    return _quickest(found, names, batch, aheads, programs, lambda ahead: ({"weights": ahead + 1}, {}))
+    def stock(ahead: int) -> Stock:
+        there: dict[str, int] = {"weights": ahead + 1}
+        return (there, {}) if in_order else ({}, there)
+
+    return _quickest(found, names, batch, aheads, programs, stock)
 
 
-def learning_programs(seconds: Seconds, weights_bytes: float, sample_bytes: float) -> tuple[Program, Program]:
+def learning_alone_s(acting: Calibrated, learning: Calibrated, side: int, batch: int) -> float | None:
+    """Return the seconds of rollout, training and update on one side, with no weights to be pushed; None without measurements.
+
+    Args:
+        acting, learning: calibrations in which this side was the actor, and the learner.
+        side: 0 or 1.
+        batch: samples of a rollout.
+    """
+    rollout = dict(acting.pace(side, "rollout", loaded=False)).get(batch)
+    learned = [dict(learning.pace(side, what, loaded=False)).get(batch) for what in ("train", "update")]
+    parts = [part for part in (rollout, *learned) if part is not None]
+    return sum(parts) if len(parts) == 1 + len(learned) else None
+
+
+def learning_programs(seconds: Seconds, weights_bytes: float, sample_bytes: float, actor: int = 0) -> tuple[Program, Program]:
     """Return what actor and learner do in a step; the learner pushes after each, and waits until the weights are gone.
 
     Args:
         seconds: of a piece of a side's work.
         weights_bytes, sample_bytes: of a push and of a rollout.
+        actor: the side that samples.
     """
-    actor = (
-        Take("weights"), Do("update", "load weights", seconds(0, "load")), Do("compute", "rollout", seconds(0, "rollout")),
-        Give("samples", sample_bytes),
+    learner = 1 - actor
+    acts = (
+        Take("weights"), Do("update", "load weights", seconds(actor, "load")),
+        Do("compute", "rollout", seconds(actor, "rollout")), Give("samples", sample_bytes),
     )
-    learner = (
-        Take("samples"), Do("compute", "learn", seconds(1, "train")), Do("update", "update", seconds(1, "update")),
-        Do("move", "weights to the host", seconds(1, "push")), Give("weights", weights_bytes, waits=True),
+    learns = (
+        Take("samples"), Do("compute", "learn", seconds(learner, "train")), Do("update", "update", seconds(learner, "update")),
+        Do("move", "weights to the host", seconds(learner, "push")), Give("weights", weights_bytes, waits=True),
     )
-    return actor, learner
+    return acts, learns
 
 
 def _quickest(

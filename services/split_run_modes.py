@@ -15,11 +15,11 @@ from core.workload import Workload
 from probes.model import cut
 from probes.split.modes.actors import Sampler
 from probes.split.run import FEWEST_STEPS, WARM_STEPS
-from probes.split.words import MODES, SplitTask
+from probes.split.words import MODES, Calibrated, SplitTask
 from probes.split.work import check_task, pieces_of
 from services.split_measured import data_problem, link_of, single_s, task_of
 from services.split_measured_local import alone_s, plan_rounds, task_of_rounds
-from services.split_measured_parts import plan_learning_step, plan_parts
+from services.split_measured_parts import learning_alone_s, plan_learning_step, plan_parts
 from services.split_measured_pipeline import stretches_of
 from services.split_run_bench import SMALL_BYTES, Bench, Ready
 from services.split_run_pipeline import prepared_stages
@@ -157,17 +157,26 @@ def _operators(bench: Bench) -> Ready | None:
 
 def _learning(bench: Bench) -> Ready | None:
     task, batch = task_for(bench.workload, "rl"), bench.workload.batch
-    bench.tell("measuring rollouts and learning")
-    found = bench.measure(task, [(batch, batch)], ((batch,), (batch,)))
+    roles = (task, replace(task, actor=1))
+    found: list[Calibrated] = []
+    for one in roles:
+        bench.tell(f"measuring rollouts on {bench.names[one.actor]}, learning on {bench.names[1 - one.actor]}")
+        found.append(bench.measure(one, [(batch, batch)], ((batch,), (batch,)), windows=3 * len(roles)))
     rollouts = bench.workload.rollouts
     aheads = (0, 1) if rollouts is None or rollouts.most_stale else (0,)
-    told = plan_learning_step(found, bench.names, batch, sample_bytes(task), aheads)
-    if told is None:
+    plans = [
+        (one, plan_learning_step(taken, bench.names, batch, sample_bytes(task), one.actor, aheads))
+        for one, taken in zip(roles, found, strict=True)
+    ]
+    able = [(one, told) for one, told in plans if told is not None]
+    if not able:
         return None
+    best, told = min(able, key=lambda pair: pair[1].course.seconds)
     how = "rollouts a step ahead" if told.ahead else "actor and learner in turn"
-    evidence = f"{how}, from rollouts, training and pushes measured"
+    evidence = f"rollouts on {bench.names[best.actor]}, {how}, from rollouts, training and pushes measured"
+    alone = (learning_alone_s(found[0], found[1], 0, batch), learning_alone_s(found[1], found[0], 1, batch))
     return Ready(
-        replace(task, ahead=told.ahead), told.course.seconds, told.course.bars, told.fractions, (None, None), told.link, evidence
+        replace(best, ahead=told.ahead), told.course.seconds, told.course.bars, told.fractions, alone, told.link, evidence
     )
 
 

@@ -101,8 +101,9 @@ class SplitTask:
         most: samples that each side takes at one go; 0 for all of them.
         cut: pieces of the model on the first side, for `pipeline` and `operators`.
         micro_batches: equal parts of the batch, for `pipeline`.
-        ahead: steps that the first side runs ahead, for `operators` (0 or 1) and `rl`.
+        ahead: steps that the first side runs ahead, for `operators` (0 or 1), or the actor, for `rl`.
         inner_steps: of each side between two meetings, for `local`.
+        actor: the side that samples, 0 or 1, for `rl`; the other learns.
         push_every: learner steps between two pushes of weights, for `rl`.
         generate: positions that the actor samples of a sequence, for `rl`.
         optimizer, dtype, seed: of the model.
@@ -117,6 +118,7 @@ class SplitTask:
     micro_batches: int = 1
     ahead: int = 0
     inner_steps: tuple[int, int] = (1, 1)
+    actor: int = 0
     push_every: int = 1
     generate: int = 4
     optimizer: str = "sgd"
@@ -140,6 +142,8 @@ class SplitTask:
             raise BadInput(f"{self.rows} samples and {self.inner_steps} steps", "one at least of each side", "correct the shares")
         if min(self.most) < 0 or self.micro_batches < 1 or self.push_every < 1 or self.generate < 1 or self.ahead < 0:
             raise BadInput("a count below the least", "counts from 1 (most and ahead from 0)", "correct the plan")
+        if self.actor not in (0, 1):
+            raise BadInput(f"side {self.actor} as the actor", "0 or 1", "choose one of these")
         if self.mode == "pipeline" and self.batch % self.micro_batches:
             got = f"{self.micro_batches} micro-batches of {self.batch} samples"
             raise BadInput(got, "a number that divides the batch", "choose another")

@@ -1,9 +1,8 @@
 """Actor and learner: one side samples with the weights that it was last given, the other trains on the samples and pushes them.
 
 The actor samples from the model's own distribution: token by token behind a prompt for a causal language model, one answer a
-sample for a classifier. The learner keeps the better half of each batch and trains on it. The
-reward is that of a sampled even number:
-simple, known to nobody but the environment, and learnable.
+sample for a classifier. The learner keeps the better half of each batch and trains on it. The reward is that of a sampled even
+number: simple, known to nobody but the environment, and learnable.
 How far the actor runs ahead is fixed beforehand, so that which weights a sample was drawn with does not depend on the clock.
 
 Source: training on the best of what was sampled: Dong et al., RAFT, arXiv:2304.06767.
@@ -25,7 +24,7 @@ ROLL_TOLERANCES = {"fp32": 1e-3, "bf16": 5e-2}
 
 
 class Actors:
-    """One side of actor (the first) and learner (the second).
+    """One side of actor and learner.
 
     Args:
         work: of this side.
@@ -34,7 +33,7 @@ class Actors:
     """
 
     def __init__(self, work: Work, task: SplitTask, *, fresh: bool) -> None:
-        self.work, self.task = work, task
+        self.work, self.task, self.acts = work, task, work.index == task.actor
         self.pieces = pieces_of(task)
         self.whole = Part(self.pieces)
         self.sampler = Sampler(self.pieces, task)
@@ -47,7 +46,7 @@ class Actors:
 
     def step(self) -> tuple[float | None, float | None]:
         """Do one rollout, or learn from one."""
-        return self._learn() if self.work.index else self._act()
+        return self._act() if self.acts else self._learn()
 
     def _act(self) -> tuple[float | None, float | None]:
         """Sample with the weights that are due; return the mean reward as what is counted."""
@@ -101,7 +100,7 @@ class Actors:
     def prove(self, last: bool) -> tuple[Check, ...]:
         """Push once more and compare the weights; tell the mismatch of log-probabilities."""
         channel = self.work.channel
-        if self.work.index == 0:
+        if self.acts:
             while self.pushes < self.number // self.task.push_every:
                 self._take_weights()
             self.model.load(channel.receive("proof").arrays[0])
@@ -123,7 +122,7 @@ class Actors:
         Returns:
             (`rollout`, `load`) of the actor, (`train`, `update`, `push`) of the learner, with their seconds.
         """
-        if self.work.index == 0:
+        if self.acts:
             rollout_s, _ = timed(lambda: self.sampler.sampled(self.model, rows_of(self.whole, self.task, 0, rows), 0))
             weights = self.model.weights()
             load_s, _ = timed(lambda: self.model.load(weights))

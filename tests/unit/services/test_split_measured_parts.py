@@ -4,7 +4,7 @@ import pytest
 
 from core.device import Link
 from probes.split.words import Calibrated, Cost
-from services.split_measured_parts import piece_s, plan_learning_step, plan_parts
+from services.split_measured_parts import learning_alone_s, piece_s, plan_learning_step, plan_parts
 
 SENDS = ((1000, 0.11), (2000, 0.12))
 """0.1 s and 100,000 bytes a second."""
@@ -83,3 +83,23 @@ def test_rollouts_a_step_ahead_are_bound_by_the_longer_side() -> None:
     assert in_turn is not None
     assert in_turn.course.seconds == pytest.approx(5.0 + 0.105 + 2.0 + 0.3 + 0.1 + 0.11 + 0.2)
     assert told.fractions[0] == pytest.approx(5.2 / 7.6)
+
+
+def test_who_samples_and_who_learns_changes_nothing_but_the_places() -> None:
+    actor: Times = {"rollout": (5.0, 6.0), "load": (0.2, 0.2)}
+    learner: Times = {"train": (2.0, 2.5), "update": (0.3, 0.3), "push": (0.1, 0.1)}
+    first = plan_learning_step(found(actor, learner), ("a", "b"), 8, sample_bytes=500.0)
+    second = plan_learning_step(found(learner, actor), ("b", "a"), 8, sample_bytes=500.0, actor=1)
+    assert first is not None
+    assert second is not None
+    assert second.course.seconds == pytest.approx(first.course.seconds)
+    assert second.fractions == pytest.approx(first.fractions[::-1])
+    assert {(bar.lane, bar.what) for bar in second.course.bars} == {(bar.lane, bar.what) for bar in first.course.bars}
+    assert plan_learning_step(found(learner, actor), ("b", "a"), 8, sample_bytes=500.0) is None
+
+
+def test_one_side_alone_samples_learns_and_pushes_nothing() -> None:
+    acting = found({"rollout": (5.0, 9.0), "load": (0.2, 0.2)}, {})
+    learning = found({"train": (2.0, 4.0), "update": (0.3, 0.9), "push": (1.0, 1.0)}, {})
+    assert learning_alone_s(acting, learning, 0, 8) == pytest.approx(7.3)
+    assert learning_alone_s(acting, learning, 1, 8) is None

@@ -75,6 +75,14 @@ def test_samples_are_as_old_as_the_plan_says(ran) -> None:
     assert {step.count for step in ran["rl"].steps[1]} == {1.0, 2.0}
 
 
+def test_either_side_may_be_the_actor(session, tasks) -> None:
+    told = run(session, replace(tasks["rl"], actor=1), 0.2)
+    assert told.holds
+    assert len(told.checks) >= 2
+    assert {step.loss for step in told.steps[1]} == {None}
+    assert {step.count for step in told.steps[0]} == {1.0, 2.0}
+
+
 def test_the_reward_rises_as_the_learner_learns(session, tasks) -> None:
     rewards = [step.count for step in run(session, tasks["rl"], 0.5).steps[0]]
     assert np.mean(rewards[-10:]) > np.mean(rewards[:10])
@@ -129,6 +137,7 @@ def test_calibration_sees_the_rate_of_a_shaped_link(session, tasks) -> None:
         ("data", {"layers": (("abacus", (), 1),)}, "block of kind abacus"),
         ("data", {"optimizer": "magic"}, "optimizer magic"),
         ("rl", {"dtype": "fp4"}, "fp4"),
+        ("rl", {"actor": 2}, "side 2 as the actor"),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_a_side_is_started(sides, settings, tasks, mode, change, words) -> None:
