@@ -57,6 +57,8 @@ def split(
         document(shapes.split(run.split, run_id))
     else:
         tell_sections(sections(run.split.split, run.workload))
+        if run.split.split.seconds is None and not verify and all(one.pool.attached for one in run.split.split.singles):
+            write("\nNothing of these pools was measured yet: --verify measures, plans and runs it.")
         if run.split.verified is not None:
             _tell_verified(run.split.verified)
         write(f"\nKept: ./tandem show {run_id}; ./tandem report {run_id} --format html -o report.html")

@@ -124,7 +124,7 @@ class Single:
         seconds: of a step (of the job, for stages).
         cost_usd: of the job, or of 1,000 steps; None where no price is known.
         energy_j: of the same.
-        feasible: whether it fits in memory and meets what is asked for.
+        feasible: whether it fits in memory and meets what is asked for; None while its time is not known.
     """
 
     pool: Pool
@@ -132,7 +132,7 @@ class Single:
     seconds: Quantity | None
     cost_usd: Quantity | None
     energy_j: Quantity | None
-    feasible: bool
+    feasible: bool | None
     missing: str = ""
 
 

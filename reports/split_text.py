@@ -30,6 +30,7 @@ MODE_WORDS: dict[str, tuple[str, str]] = {
 }
 """Name and meaning of each mode, for people."""
 VERDICT_WORDS = {"hybrid": "Together", "single": "One pool"}
+NO_PLAN = "No plan"
 OBJECTIVE_WORDS = {"time": "time", "cost": "cost", "energy": "energy"}
 WHOLE_JOBS = ("stages", "portfolio")
 """Modes whose seconds are of the job and not of a step."""
@@ -168,7 +169,7 @@ def saving_text(split: Split) -> str:
 def headline(split: Split) -> Headline:
     """Return what is said of a split first."""
     return Headline(
-        VERDICT_WORDS.get(split.verdict, split.verdict),
+        VERDICT_WORDS.get(split.verdict, split.verdict) if split.seconds or split.best_single else NO_PLAN,
         split.verdict == "hybrid",
         saving_text(split),
         one_line(split.sentence, LONGEST),
@@ -367,7 +368,7 @@ def _single_row(one: Single, chosen: bool) -> SingleRow:
         figure(seconds),
         figure(one.cost_usd, write.usd),
         figure(one.energy_j, write.energy),
-        "yes" if one.feasible else "no",
+        UNKNOWN if one.feasible is None else "yes" if one.feasible else "no",
         one_line(one.missing),
         seconds.tier if seconds else "",
     )

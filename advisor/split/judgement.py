@@ -109,7 +109,7 @@ def judge(
     allowed = [plan for plan in plans if plan.excluded is None and plan.feasible and plan.seconds is not None]
     shown = min(allowed or plans, key=lambda plan: (plan.seconds is None, _rank(plan, objective), plans.index(plan)))
     alone = best_single(singles, objective)
-    open_question = alone is None and any(single.feasible for single in singles)
+    open_question = alone is None and any(single.feasible is not False for single in singles)
     saving = saving_of(value_of(shown, objective), None if alone is None else value_of(alone, objective))
     worth = bool(allowed) and (saving >= least_saving - ROUNDING if saving is not None else alone is None)
     one_pool = sum(share.fraction > 0 for share in shown.shares) == 1
@@ -157,7 +157,9 @@ def _sentence(
         gain = gain or (unknown if open_question else ", and no pool alone will do")
         return f"Share it: {plan.said}: {fmt.seconds(plan.seconds.mid)} {stage}{gain}."
     if alone is None:
-        return f"Neither pool alone nor both together will do: {'; '.join(plan.missing) or _barred(plan)}."
+        why = "; ".join(plan.missing) or _barred(plan)
+        none = "There is no figure yet, neither for one pool alone nor for both together"
+        return f"{none if open_question else 'Neither pool alone nor both together will do'}: {why}."
     if saving is None or plan.excluded is not None or plan.seconds is None or not plan.feasible:
         return f"Keep to {_words(alone)} alone: {_barred(plan)}."
     if saving < 0:

@@ -51,6 +51,7 @@ class Side:
         alone: what it would do with the whole work; None when nothing is known. It may not fit.
         pace: seconds by batch; None when it cannot be told.
         missing: why `alone` or `pace` is None, or does not fit; empty otherwise.
+        open: whether `alone` is None only because nothing was measured.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Side:
     alone: Estimate | None
     pace: Pace | None
     missing: str = ""
+    open: bool = False
 
     @property
     def fits(self) -> bool:
@@ -85,9 +87,17 @@ class Side:
         late = () if alone is None else tuple(phrase for phrase in alone.missing if phrase.startswith("misses the "))
         why = self.missing or "; ".join(late)
         if alone is None:
-            return Single(self.pool, self.runtime, None, None, None, feasible=False, missing=why)
+            return Single(self.pool, self.runtime, None, None, None, None if self.open else False, why)
         feasible = self.fits and not late
         return Single(self.pool, self.runtime, alone.step_time_s, alone.cost_usd, alone.energy_j, feasible, why)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    """Why there is no number of a pool alone, and whether (`open`) that is only because it was not measured."""
+
+    words: str
+    open: bool = False
 
 
 def sides_of(question: Question, asked: tuple[Asked, ...], variant: Variant) -> tuple[tuple[Side, ...], Recommendation]:
@@ -106,8 +116,8 @@ def sides_of(question: Question, asked: tuple[Asked, ...], variant: Variant) -> 
     sides: list[Side] = []
     for one, found, ladder, name in zip(asked, chosen, ladders, names, strict=True):
         chip = _chip(one.pool, question.devices)
-        if isinstance(found, str):
-            sides.append(Side(name, one.pool, one.joined or one.pool, one.runtime, chip, None, None, found))
+        if isinstance(found, _Reason):
+            sides.append(Side(name, one.pool, one.joined or one.pool, one.runtime, chip, None, None, found.words, found.open))
             continue
         shared = times[one.pool.accelerator] if one.pool.attached else 1
         alone = found if shared == 1 else _part_of_device(found, shared)
@@ -125,12 +135,15 @@ def _times(asked: tuple[Asked, ...]) -> Mapping[str, int]:
     return found
 
 
-def _names(asked: tuple[Asked, ...], chosen: Iterable[Estimate | str]) -> tuple[str, ...]:
+def _names(asked: tuple[Asked, ...], chosen: Iterable[Estimate | _Reason]) -> tuple[str, ...]:
     """Return a name for each side: the pool, with its runtime where it comes twice, with a number where that is not enough."""
     plain = [pool_words(one.pool) for one in asked]
-    runtimes = [one.runtime or (found if isinstance(found, str) else found.candidate.runtime) for one, found in
+    runtimes = [one.runtime or ("" if isinstance(found, _Reason) else found.candidate.runtime) for one, found in
                 zip(asked, chosen, strict=True)]
-    fuller = [f"{name} ({runtime})" if plain.count(name) > 1 else name for name, runtime in zip(plain, runtimes, strict=True)]
+    fuller = [
+        f"{name} ({runtime})" if runtime and plain.count(name) > 1 else name
+        for name, runtime in zip(plain, runtimes, strict=True)
+    ]
     return tuple(
         f"{name} {fuller[:index + 1].count(name)}" if fuller.count(name) > 1 else name for index, name in enumerate(fuller)
     )
@@ -146,7 +159,7 @@ def _chip(pool: Pool, devices: tuple[Device, ...]) -> Accelerator | None:
         return None
 
 
-def _chosen(answer: Recommendation, asked: Asked, question: Question) -> Estimate | str:
+def _chosen(answer: Recommendation, asked: Asked, question: Question) -> Estimate | _Reason:
     """Return the best estimate of a pool alone, one that does not fit where none does, or why there is none."""
     def mine(estimate: Estimate) -> bool:
         candidate = estimate.candidate
@@ -154,22 +167,19 @@ def _chosen(answer: Recommendation, asked: Asked, question: Question) -> Estimat
 
     found = next((one for one in (*answer.ranked, *answer.unranked) if mine(one)), None)
     if found is not None:
-        return found if found.step_time_s is not None else _first(found.missing, f"{found.candidate.label} has no step time")
+        unknown = _Reason(next(iter(found.missing), f"{found.candidate.label} has no step time"), open=True)
+        return found if found.step_time_s is not None else unknown
     out = [one for one in answer.excluded if one.accelerator in (asked.pool.accelerator, pool_words(asked.pool), "")
            and asked.runtime in ("", one.runtime)]
     crowded = [one for one in out if one.flag == "per_chip_memory"]
     if crowded and not asked.pool.attached:
         return _most_frugal(question, asked.pool, crowded)
     reasons = tuple(one.reason for one in sorted(out, key=lambda one: one.runtime))
-    told = tuple(reason.removeprefix(f"{pool_words(asked.pool)}: ") for reason in reasons)
-    return _first(told, f"nothing is known of {pool_words(asked.pool)}")
+    told = (reason.removeprefix(f"{pool_words(asked.pool)}: ") for reason in reasons)
+    return _Reason(next(told, f"nothing is known of {pool_words(asked.pool)}"))
 
 
-def _first(reasons: tuple[str, ...], otherwise: str) -> str:
-    return reasons[0] if reasons else otherwise
-
-
-def _most_frugal(question: Question, pool: Pool, crowded: list[Exclusion]) -> Estimate | str:
+def _most_frugal(question: Question, pool: Pool, crowded: list[Exclusion]) -> Estimate | _Reason:
     """Return the fastest estimate of a pool on which the whole work does not fit: parts of it may."""
     chip = catalog.accelerator(pool.accelerator)
     datasheets = Datasheets(question.workload, [(pool, chip)])
@@ -179,7 +189,7 @@ def _most_frugal(question: Question, pool: Pool, crowded: list[Exclusion]) -> Es
         for name in sorted({one.runtime for one in crowded})
     ]
     told = [one for one in found if not isinstance(one, str) and one.step_time_s is not None]
-    return min(told, key=lambda one: one.step_time_s.mid if one.step_time_s else 0.0) if told else crowded[0].reason
+    return min(told, key=lambda one: one.step_time_s.mid if one.step_time_s else 0.0) if told else _Reason(crowded[0].reason)
 
 
 def _not_fitting(alone: Estimate) -> str:
@@ -210,9 +220,9 @@ def _pace_here(alone: Estimate, workload: Workload) -> Pace | None:
     return Pace(((1, mid / workload.batch), (workload.batch, mid)))
 
 
-def _ladders(workload: Workload, found: list[tuple[Asked, Estimate | str]], variant: Variant) -> list[Pace | None]:
+def _ladders(workload: Workload, found: list[tuple[Asked, Estimate | _Reason]], variant: Variant) -> list[Pace | None]:
     """Return the pace of each pool that is not attached; batches of all pools are estimated together."""
-    wanted = [_batches(workload.batch, estimate) if not isinstance(estimate, str) and not one.pool.attached else ()
+    wanted = [_batches(workload.batch, estimate) if not isinstance(estimate, _Reason) and not one.pool.attached else ()
               for one, estimate in found]
     points: list[list[tuple[int, float]]] = [[] for _ in found]
     for batch in sorted({batch for batches in wanted for batch in batches}):
@@ -221,7 +231,7 @@ def _ladders(workload: Workload, found: list[tuple[Asked, Estimate | str]], vari
         datasheets = Datasheets(workload if batch == workload.batch else variant({"batch": batch}), pools)
         for index, (pool, chip) in zip(mine, pools, strict=True):
             estimate = found[index][1]
-            if isinstance(estimate, str):
+            if isinstance(estimate, _Reason):
                 continue
             told = datasheets.estimate(Runtime(estimate.candidate.runtime, "", ""), pool, chip)
             if not isinstance(told, str) and told.step_time_s is not None and (told.fits is not False or not _fits(estimate)):

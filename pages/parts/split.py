@@ -283,7 +283,7 @@ def _link(found: Split) -> None:
     for row in text.move_rows(found):
         takes = f"{row.size} in {row.seconds}, {row.exposed} waited for, {row.hidden} hidden"
         st.markdown(f"**{plain(row.what)}** {plain(row.way)}  \n{takes}")
-    if not found.moves:
+    if not any(bar.kind == "move" for bar in found.timeline):
         st.markdown("Nothing crosses.")
 
 

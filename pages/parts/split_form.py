@@ -153,8 +153,8 @@ def _pool(index: int, one: Written, *, removable: bool) -> None:
             on_change=_write,
             placeholder="as named",
             width=130,
-            disabled=":" in one.name and one.count is None,
-            help="Empty takes the count that is in the name, or one",
+            disabled=":" in one.name and not one.name.startswith("ray:") and one.count is None,
+            help="Empty takes the count that is in the name, or one; of a Ray cluster, what is asked for",
         )
         st.selectbox(
             "Framework",

@@ -1,4 +1,4 @@
-"""Pools of a Ray cluster from what is typed to a run that is kept; the cluster is real, of one node, with a token."""
+"""Pools that can only be measured, those of a Ray cluster above all, from what is typed to a run; the cluster is real."""
 
 from dataclasses import replace
 from typing import Any
@@ -91,3 +91,12 @@ def test_a_plan_is_run_on_a_node_and_here(tmp_path: Any, monkeypatch: pytest.Mon
     assert sorted(found.sides) == ["cpu:0 (torch-eager)", "ray:CPU (jax)"]
     assert len(found.step_s) >= 5
     assert told[-1].stage == "the split was run"
+
+
+def test_what_was_not_measured_is_neither_said_to_fit_nor_not() -> None:
+    told = split.plan(DOCUMENT, SplitOptions(("cpu:0@jax", "cpu:0@torch-eager")))
+    assert [one.feasible for one in told.singles] == [None, None]
+    assert told.sentence.startswith("There is no figure yet, neither for one pool alone nor for both together: ")
+    crowded = split.plan({"schema": 1, "task": "train", "model": {"preset": "llama-3-8b"}}, SplitOptions(("l4=1", "t4=1")))
+    assert [one.feasible for one in crowded.singles] == [False, False]
+    assert crowded.sentence.startswith("Neither pool alone nor both together will do: ")
