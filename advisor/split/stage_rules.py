@@ -1,14 +1,18 @@
-"""What the rules say of a placed workflow: of every hand-over between pools of unlike families, by the workload that crosses."""
+"""What the rules say of a placed workflow: of every hand-over between unlike pools, by the workload that crosses."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from advisor.rules.case import code_of
 from advisor.rules.split_case import SplitCase, side_of
-from advisor.screening import split_verdicts
+from advisor.screening import overall, split_verdicts
 from advisor.split.stages_words import Edge, PlacedStage, StagesProblem
 from core.advice import Verdict
 from core.device import Pool
-from core.workload import Workload
+from core.workload import PoolRequest, Workload
+
+PORTABILITY = "export_portability"
+"""Flag of rules about files that are written here and read there."""
 
 
 def stage_verdicts(
@@ -29,9 +33,22 @@ def stage_verdicts(
     found: dict[tuple[str, str], Verdict] = {}
     for edge in edges:
         case = _case(problem, edge, where, pools, workloads, today)
-        for verdict in () if case is None else split_verdicts(case):
+        for verdict in (*(() if case is None else split_verdicts(case)), *_of_counts(edge, where, pools, workloads, today)):
             found.setdefault((verdict.rule, verdict.accelerator), verdict)
     return tuple(found[key] for key in sorted(found))
+
+
+def _of_counts(
+    edge: Edge, where: Mapping[str, PlacedStage], pools: Mapping[str, Pool], workloads: Mapping[str, Workload], today: str
+) -> tuple[Verdict, ...]:
+    """Return what is said of files that so many chips write and another number of the same read."""
+    ends = [pools[where[stage].pool] for stage in (edge.source, edge.target)]
+    workload = workloads.get(edge.source) or workloads.get(edge.target)
+    if workload is None or ends[0].accelerator != ends[1].accelerator or ends[0].count == ends[1].count:
+        return ()
+    named = replace(workload, pools=tuple(PoolRequest(pool.accelerator, pool.count) for pool in ends))
+    place = " + ".join(f"{pool.count} x {pool.accelerator}" for pool in ends)
+    return tuple(replace(one, accelerator=place) for one in overall(code_of(named, today)) if one.flag == PORTABILITY)
 
 
 def _case(

@@ -92,6 +92,9 @@ def handed_over(tmp_path: Path, job: str, first: str, second: str) -> Split:
     # HYB-09, google/orbax#646: a checkpoint names the devices that wrote it
     ("model: {preset: mlp}\nexisting: {framework: jax, libraries: [orbax-checkpoint]}\n",
      "accelerator: v100-16", "accelerator: cpu-spr-56c"),
+    # HYB-08, google/orbax#648: 64 chips wrote what 2 could not read
+    ("model: {preset: llama-3-8b}\nexisting: {framework: jax, libraries: [orbax-checkpoint]}\n",
+     "accelerator: tpu-v5p, count: 64", "accelerator: tpu-v5p, count: 2"),
 ])  # fmt: skip
 def test_a_model_that_is_used_on_other_chips_is_handed_over_in_a_form_that_names_none(
     tmp_path: Path, job: str, first: str, second: str
