@@ -83,6 +83,7 @@ class Score:
     Args:
         rows: predicted. refused: not predicted.
         median_ape, mean_ape, p90_ape: of |predicted / measured - 1|.
+        bias: geometric mean of predicted over measured speed, less 1: above 0 where predictions promise too much.
         coverage_80: share inside the band.
         pair_order: share of pairs of one model and task that differ by over 10 % and were ordered rightly.
         faster_chip, cheaper_chip: the same for pairs on unlike accelerators, by rate and by rate for a dollar.
@@ -95,6 +96,7 @@ class Score:
     median_ape: float | None
     mean_ape: float | None
     p90_ape: float | None
+    bias: float | None
     coverage_80: float | None
     pair_order: float | None
     faster_chip: float | None
@@ -112,7 +114,7 @@ def score(name: str, judged: Sequence[Judged], refused: int) -> Score:
         refused: how many were not.
     """
     if not judged:
-        return Score(name, 0, refused, None, None, None, None, None, None, None, 0, 0)
+        return Score(name, 0, refused, None, None, None, None, None, None, None, None, 0, 0)
     errors = sorted(one.absolute_error for one in judged)
     right, pairs = _ordered(judged, _rates, unlike=False)
     faster, chip_pairs = _ordered(judged, _rates, unlike=True)
@@ -124,6 +126,7 @@ def score(name: str, judged: Sequence[Judged], refused: int) -> Score:
         median(errors),
         sum(errors) / len(errors),
         _percentile(errors, 0.9),
+        exp(sum(one.error for one in judged) / len(judged)) - 1,
         sum(one.covered for one in judged) / len(judged),
         right / pairs if pairs else None,
         faster / chip_pairs if chip_pairs else None,
@@ -145,11 +148,11 @@ def by(judged: Iterable[Judged], refused: Iterable[Refused], key: Callable[[Judg
     return tuple(score(name, groups.get(name, []), out.get(name, 0)) for name in names)
 
 
-def capped(judged: Sequence[Judged], most: int) -> tuple[Judged, ...]:
-    """Return at most so many runs of a source, evenly spread over its rows: a source with 200 rows is one voice."""
+def capped(judged: Sequence[Judged], most: int, key: Callable[[Judged], str]) -> tuple[Judged, ...]:
+    """Return at most so many runs of one key, evenly spread over its rows: a source with 200 rows is one voice."""
     groups: dict[str, list[Judged]] = {}
     for one in judged:
-        groups.setdefault(one.source, []).append(one)
+        groups.setdefault(key(one), []).append(one)
     kept: list[Judged] = []
     for rows in groups.values():
         step = max(1.0, len(rows) / most)

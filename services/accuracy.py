@@ -1,16 +1,28 @@
 """How far the cost model may be trusted: published runs predicted without anything of their own source."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from math import exp, isclose, log
 from pathlib import Path
 
 import catalog
 from advisor.accuracy import Judged, Refused, Score, by, capped, score
-from advisor.cost import Observation, Predictor, columns_of, known_predictor, labels_of, learn, leave_out, silicon_of
+from advisor.cost import (
+    Observation,
+    Predictor,
+    between_chips,
+    columns_of,
+    known_predictor,
+    labels_of,
+    learn,
+    leave_out,
+    leave_out_chips,
+    silicon_of,
+)
 from advisor.cost.features import Labels
 from advisor.cost.fitting import LeftOut
+from advisor.cost.unseen import ChipsLeftOut
 from catalog.coefficients import fitted
 from catalog.measurements import measurements_text
 from core.errors import BadInput
@@ -30,11 +42,11 @@ class Accuracy:
     """What a check of the cost model found.
 
     Args:
-        scores: one for each group, over all runs. capped: the same with at most 25 runs of a source.
+        scores: one for each group, over all runs. capped: the same with at most 25 runs of a source, or of an accelerator.
         by_source, by_accelerator, by_framework, by_task, by_tier: the same runs cut differently.
         worst: the runs that were off most, worst first.
         judged, refused: every run.
-        method: one sentence: what was left out.
+        method: one sentence: what was left out. left_out: `source` or `accelerator`.
     """
 
     scores: tuple[Score, ...]
@@ -48,6 +60,7 @@ class Accuracy:
     judged: tuple[Judged, ...]
     refused: tuple[Refused, ...]
     method: str
+    left_out: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +71,7 @@ class _Usable:
     observation: Observation
 
 
-def accuracy(path: Path | None) -> Accuracy:
+def accuracy(path: Path | None, *, unseen_chips: bool = False) -> Accuracy:
     """Predict every run of a file, or of the catalog's published measurements, and compare.
 
     A run that the catalog holds too, and a run of a source that it holds, is predicted by coefficients that were fitted
@@ -66,6 +79,8 @@ def accuracy(path: Path | None) -> Accuracy:
 
     Args:
         path: of a CSV file in the format of `catalog/data/measurements.csv`; None for that file itself.
+        unseen_chips: whether to leave out all runs on the accelerator of a run instead of its source: how right Tandem is on
+            a chip of which nothing is published. What is then added to the bands is found on the other accelerators.
 
     Raises:
         BadInput: the file cannot be read or is no such table.
@@ -75,10 +90,11 @@ def accuracy(path: Path | None) -> Accuracy:
     usable, refused = _sorted(runs)
     judged: list[Judged] = []
     for group in GROUPS[:2]:
-        judged.extend(_judged_group(group, [one for one in usable if one.run.group == group], known))
+        asked = [one for one in usable if one.run.group == group]
+        judged.extend(_judged_unseen(group, asked) if unseen_chips else _judged_group(group, asked, known))
     order = {run.id: position for position, run in reversed(tuple(enumerate(runs)))}
     judged.sort(key=lambda one: order[one.id])
-    return _told(tuple(judged), tuple(refused))
+    return _told(tuple(judged), tuple(refused), "accelerator" if unseen_chips else "source")
 
 
 def observations_of(group: str) -> tuple[Observation, ...]:
@@ -151,10 +167,49 @@ def _judged_group(group: str, usable: Sequence[_Usable], known: Sequence[Publish
             predictors[source] = (
                 known_predictor(group == "training") if whole else Predictor(learn(without, scales), scales, group == "training")
             )
-        told = predictors[source].predict(columns_of([(one.observation.setup, one.observation.silicon) for one in alike]), labels)
-        for one, seconds, sigma in zip(alike, told.seconds.tolist(), told.sigma.tolist(), strict=True):
-            found.append(_judged(one, log(one.observation.seconds / seconds), sigma, predictors[source]))
+        found.extend(_predicted(alike, labels, predictors[source]))
     return found
+
+
+def _judged_unseen(group: str, usable: Sequence[_Usable]) -> list[Judged]:
+    """Return runs predicted by coefficients that were fitted without any run on their accelerator."""
+    if not usable:
+        return []
+    predictors = _without_chips(group)
+    others: dict[Labels, list[_Usable]] = {}
+    for one in usable:
+        others.setdefault(labels_of(one.observation.setup, one.observation.silicon, one.run.grade), []).append(one)
+    found: list[Judged] = []
+    for labels, alike in others.items():
+        found.extend(_predicted(alike, labels, predictors.get(labels.chip) or known_predictor(group == "training")))
+    return found
+
+
+@cache
+def _without_chips(group: str) -> Mapping[str, Predictor]:
+    """Return the predictors of a group by the accelerator that was left out; nothing of it is in their bands either."""
+    left = {name: _chips_left_out(name) for name in GROUPS[:2]}
+    return {
+        chip: Predictor(
+            replace(coefficients, between_chips=between_chips(tuple(left.values()), chip)),
+            dict(fitted(group).scales),
+            group == "training",
+        )
+        for chip, coefficients in left[group].coefficients.items()
+    }
+
+
+@cache
+def _chips_left_out(group: str) -> ChipsLeftOut:
+    return leave_out_chips(observations_of(group), dict(fitted(group).scales))
+
+
+def _predicted(alike: Sequence[_Usable], labels: Labels, predictor: Predictor) -> list[Judged]:
+    told = predictor.predict(columns_of([(one.observation.setup, one.observation.silicon) for one in alike]), labels)
+    return [
+        _judged(one, log(one.observation.seconds / seconds), sigma, predictor)
+        for one, seconds, sigma in zip(alike, told.seconds.tolist(), told.sigma.tolist(), strict=True)
+    ]
 
 
 def _same(known: PublishedRun, run: PublishedRun) -> bool:
@@ -190,8 +245,14 @@ def _judged(one: _Usable, error: float, sigma: float, predictor: Predictor) -> J
     )
 
 
-def _told(judged: tuple[Judged, ...], refused: tuple[Refused, ...]) -> Accuracy:
-    few = capped(judged, MOST_OF_A_SOURCE)
+_METHOD = {
+    "source": "Each run is predicted by coefficients that were fitted without its source.",
+    "accelerator": "Each run is predicted by coefficients that were fitted without any run on its accelerator.",
+}
+
+
+def _told(judged: tuple[Judged, ...], refused: tuple[Refused, ...], left_out: str) -> Accuracy:
+    few = capped(judged, MOST_OF_A_SOURCE, lambda one: one.source if left_out == "source" else one.accelerator)
 
     def grouped(runs: Sequence[Judged]) -> tuple[Score, ...]:
         return tuple(
@@ -212,5 +273,6 @@ def _told(judged: tuple[Judged, ...], refused: tuple[Refused, ...]) -> Accuracy:
         worst,
         judged,
         refused,
-        "Each run is predicted by coefficients that were fitted without its source.",
+        _METHOD[left_out],
+        left_out,
     )

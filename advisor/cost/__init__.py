@@ -12,17 +12,20 @@ from advisor.cost.known import known_predictor
 from advisor.cost.predictor import Prediction, Predictor
 from advisor.cost.silicon import silicon_of
 from advisor.cost.tuning import choose_scales
+from advisor.cost.unseen import between_chips, leave_out_chips
 
 __all__ = [
     "Coefficients",
     "Observation",
     "Prediction",
     "Predictor",
+    "between_chips",
     "choose_scales",
     "columns_of",
     "known_predictor",
     "labels_of",
     "learn",
     "leave_out",
+    "leave_out_chips",
     "silicon_of",
 ]

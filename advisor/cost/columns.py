@@ -30,9 +30,11 @@ class Columns:
         micro: samples in flight on one replica; parts: micro-batches of one replica in a step.
         attention_reach: share of the 16-bit peak of fused attention.
         narrow: 1 where products run in 8 or 4 bits and the rest does not.
-        host_s: seconds of the host for each operation of a forward pass.
+        host_s: seconds of the host for each operation of a forward pass. routing_s: for each that sends tokens to experts.
         eager: 1 where operations are started one by one.
         tpu: 1 on a TPU. binned: 1 where samples are binned by length.
+        split_states: 1 where plain replicas divide the optimizer's states among them.
+        turned: 1 where each convolution turns its images channels-last and back, see `turns_images`.
     """
 
     linear: Numbers
@@ -92,11 +94,14 @@ class Columns:
     fill_tiles: Numbers
     launch_s: Numbers
     host_s: Numbers
+    routing_s: Numbers
     attention_reach: Numbers
     narrow: Numbers
     eager: Numbers
     tpu: Numbers
     binned: Numbers
+    split_states: Numbers
+    turned: Numbers
 
     def with_arrays(self, **changed: Numbers) -> "Columns":
         """Return the same runs with some columns replaced: how many plans of one run are put side by side."""
@@ -115,6 +120,42 @@ kind: interpreted operation by operation, a session that is fed each step, a com
 def host_s(stack: str) -> float:
     """Return seconds of the host for one operation; that of a compiled program where the stack is not known."""
     return _HOST_S.get(stack, 4e-6)
+
+
+def routing_s(stack: str) -> float:
+    """Return seconds of the host for one operation that sends tokens to experts or works on one expert's share of them.
+
+    How many tokens an expert gets is known only when they are sent, so torch leaves its compiled graph there and starts each
+    operation from Python; compiled programs of other frameworks give every expert a fixed share and never ask the host.
+
+    Source: PyTorch documentation, torch.compile, graph breaks on data-dependent shapes.
+    """
+    return host_s("torch" if stack.startswith("torch") and stack not in _STATIC else stack)
+
+
+_STATIC = ("torch/xla", "torch/tpu")
+_SPLIT_STATES = ("", "torch/nemo", "torch/megatron", "torch/megatron-deepspeed", "torch/deepspeed")
+"""Stacks whose plain replicas each update a part of the parameters; a plan that is searched for is free to.
+
+Source: Rajbhandari et al., arXiv:1910.02054 (stage 1); Megatron-LM, distributed optimizer. Plain replicas of the others (torch's
+DistributedDataParallel, Horovod, MXNet, Paddle, a replicated JAX program) all hold and update everything.
+"""
+
+
+def turns_images(setup: Setup, kind: str) -> bool:
+    """Whether each convolution turns its input and its output, because its images are stored as its units do not read them.
+
+    Tensor cores read images channels-last. Programs in 16 bits keep them so; those in TF32 keep the channels first, as fp32
+    always did, so that each pass of a convolution reads and writes its two images once more. Norm and activation behind a
+    convolution read and write its output as often, so a pass turns as many elements as these move.
+
+    Args:
+        setup: the run. kind: of its chip.
+
+    Source: NVIDIA, Convolutional Layers User's Guide, tensor layouts; TensorFlow's layout optimizer and its test for compute
+    capability 7.0 (fp32 channels first, fp16 channels last).
+    """
+    return kind == "gpu" and setup.dtype == "tf32" and setup.sketch.convolution_flop > 0
 
 
 ADAPTER_SHARE = 0.005
@@ -174,12 +215,15 @@ def _row(setup: Setup, silicon: Silicon) -> dict[str, float]:
         "output": setup.output,
         "context": setup.cache or setup.length + setup.output / 2,
         "host_s": host_s(setup.stack),
+        "routing_s": routing_s(setup.stack),
         "trained": ADAPTER_SHARE if setup.low_rank else sketch.trained,
         **_layout(layout, replica, micro),
         "year": setup.year,
         **_chip(silicon, setup),
         "eager": float(setup.stack in EAGER_STACKS),
         "binned": float(setup.binned),
+        "turned": float(turns_images(setup, silicon.kind)),
+        "split_states": float(silicon.kind != "tpu" and setup.stack in _SPLIT_STATES),
     }
 
 

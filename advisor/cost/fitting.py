@@ -25,7 +25,7 @@ from core.sketch import TRAINING, Setup
 _STEP = 1.1
 _DEGREES, _ROUNDS = 4.0, 3
 GRADE_NOISE = {"A": 1.0, "B": 1.5, "C": 2.5}
-SOURCE, NOISE, WIDENING = "source", "noise", "widening"
+SOURCE, NOISE, WIDENING, BETWEEN_CHIPS = "source", "noise", "widening", "between chips"
 CLASS_LEVEL = "stack|model_class"
 RESIDUAL_LEVELS = ("stack|generation", "generation")
 _LEAST_RESIDUALS = 6
@@ -66,6 +66,7 @@ class Coefficients:
         latest: year of the newest row of each stack: trends are not carried beyond it.
         ranges: least and largest number of each slot: nor are they carried beyond these.
         residuals: spread of the errors of left-out rows by label of `RESIDUAL_LEVELS`: no band is told narrower than that.
+        between_chips: added, as variances are, to the sigma of a chip of which there was no row, see `unseen`.
     """
 
     names: tuple[Name, ...]
@@ -79,6 +80,7 @@ class Coefficients:
     latest: Mapping[str, float]
     ranges: Mapping[str, tuple[float, float]]
     residuals: Mapping[str, float]
+    between_chips: float
 
 
 def baseline_of(c: Columns, training: bool) -> Baseline:
@@ -157,15 +159,14 @@ def learn(observations: Sequence[Observation], scales: Mapping[str, float]) -> C
 
     Args:
         observations: all of one group.
-        scales: as for `design_of`; `source` and `noise` are the two error sizes.
+        scales: as for `design_of`; `source` and `noise` are the two error sizes, `between chips` is 0 where it is not given.
     """
     design = design_of(observations, scales)
     scaled = design.values * design.prior
-    inverse, pulled, _ = _solved(design, scaled, scales)
+    inverse, pulled, noise = _solved(design, scaled, scales)
     mean = design.prior * (scaled.T @ pulled)
-    left = inverse @ scaled
-    covariance = np.diag(design.prior**2) - (design.prior[:, None] * (scaled.T @ left)) * design.prior[None, :]
-    left = leave_out(observations, {**scales, WIDENING: 1.0}, design)
+    covariance = np.diag(design.prior**2) - (design.prior[:, None] * (scaled.T @ inverse @ scaled)) * design.prior[None, :]
+    left = _left_out(design, inverse, pulled, noise)
     widening = scales.get(WIDENING) or widening_of(observations, left)
     return Coefficients(
         design.names,
@@ -179,6 +180,7 @@ def learn(observations: Sequence[Observation], scales: Mapping[str, float]) -> C
         {one.setup.stack: one.setup.year for one in sorted(observations, key=lambda one: one.setup.year)},
         _ranges(observations),
         _residuals(observations, left),
+        scales.get(BETWEEN_CHIPS, 0.0),
     )
 
 
@@ -255,11 +257,16 @@ def leave_out(observations: Sequence[Observation], scales: Mapping[str, float], 
     """
     made = design or design_of(observations, scales)
     scaled = made.values * made.prior
-    inverse, pulled, noise = _solved(made, scaled, scales)
-    errors, sigmas = np.zeros_like(made.targets), np.zeros_like(made.targets)
-    for source in range(int(made.sources.max()) + 1):
-        rows = np.flatnonzero(made.sources == source)
+    left = _left_out(made, *_solved(made, scaled, scales))
+    return LeftOut(left.errors, left.sigmas * scales.get(WIDENING, 1.0))
+
+
+def _left_out(design: Design, inverse: Numbers, pulled: Numbers, noise: Numbers) -> LeftOut:
+    """Return the errors of leaving out each source in turn, with sigmas that are not widened; arguments from `_solved`."""
+    errors, sigmas = np.zeros_like(design.targets), np.zeros_like(design.targets)
+    for source in range(int(design.sources.max()) + 1):
+        rows = np.flatnonzero(design.sources == source)
         block = np.linalg.inv(inverse[np.ix_(rows, rows)])
         errors[rows] = block @ pulled[rows]
         sigmas[rows] = np.sqrt(np.maximum(np.diag(block), noise[rows]))
-    return LeftOut(errors, sigmas * scales.get(WIDENING, 1.0))
+    return LeftOut(errors, sigmas)

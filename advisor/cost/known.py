@@ -40,4 +40,5 @@ def _coefficients(group: FittedGroup) -> Coefficients:
         dict(group.latest),
         {slot: (low, high) for slot, low, high in group.ranges},
         dict(group.residuals),
+        scales["between chips"],
     )

@@ -1,7 +1,8 @@
 """The roofline with its fitted correction, and how wide the band is.
 
 A label that the fit never saw (a new chip, another stack, the user's own model) adds the spread that such labels have: the band
-widens by itself, and the tier falls from `published` to `datasheet` where neither chip nor framework was ever measured.
+widens by itself, and the tier falls from `published` to `datasheet` where neither chip nor framework was ever measured. A chip
+without a row of its own adds what chips were found to differ by when each was left out.
 """
 
 from collections.abc import Mapping
@@ -40,11 +41,12 @@ class _Projection:
     unseen: Numbers
 
 
-NOVEL_LEVELS = ("generation", "model_class", CLASS_LEVEL, "stack|generation")
+NOVEL_LEVELS, ON_A_CHIP = ("generation", "model_class", CLASS_LEVEL), ("stack|generation",)
 _BEYOND_SIGMA, _MOST_BEYOND = 0.05, 6.0
 """Added to sigma for each unit (a factor of two, for most slots) by which a run lies beyond every row of the fit, up to six."""
 _NOVEL_SIGMA = 0.12
-"""Added, as variances are, for each of generation, class of model, and both with the stack, of which there was no row."""
+"""Added, as variances are, for a generation and a class of model, for the class with the stack, and for the stack on a chip that
+was seen, of which there was no row. What a chip without rows adds to that is measured, see `Coefficients.between_chips`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,8 @@ class Predictor:
         spread = np.einsum("rf,fg,rg->r", numbers, gathered.covariance, numbers) + numbers**2 @ gathered.unseen
         spread = spread + (_BEYOND_SIGMA * table.beyond) ** 2 + _NOVEL_SIGMA**2 * self._novel(labels)
         common = self._coefficients.source_sigma**2 + self._coefficients.noise_sigma**2
-        return np.maximum(np.sqrt(np.maximum(spread, 0.0) + common) * self._coefficients.widening, self._floor(labels))
+        told = np.maximum(np.sqrt(np.maximum(spread, 0.0) + common) * self._coefficients.widening, self._floor(labels))
+        return told if self._seen_chip(labels) else np.hypot(told, self._coefficients.between_chips)
 
     def _floor(self, labels: Labels) -> float:
         """Return the spread of the errors that left-out rows of this kind had: of stack and generation, generation, or all."""
@@ -145,7 +148,11 @@ class Predictor:
         return "published" if known and labels.model_class in seen["model_class"] else "datasheet"
 
     def _novel(self, labels: Labels) -> int:
-        return sum(labels.at(level) not in self.seen.get(level, ()) for level in NOVEL_LEVELS)
+        levels = (*NOVEL_LEVELS, *(ON_A_CHIP if self._seen_chip(labels) else ()))
+        return sum(labels.at(level) not in self.seen.get(level, ()) for level in levels)
+
+    def _seen_chip(self, labels: Labels) -> bool:
+        return labels.chip in self.seen["chip"]
 
     def _gather(self, labels: Labels, slots: tuple[str, ...]) -> _Projection:
         key = (labels, slots)

@@ -24,6 +24,12 @@ _BUS_HOP_S = 20e-6
 """A small sum that takes longer than this goes over the host."""
 _REPLAYED_S = 4e-6
 """Most time that the host takes for an operation of a language model's pass, which servers replay from a captured graph."""
+_ROUTING, _OF_AN_EXPERT = 12.0, 3.0
+"""Operations of a mixture's layer beside its products (router, softmax, best few, counts, order, two moves, two exchanges,
+weights, sum and balance), and products of one expert, which are started one expert after the other.
+
+Source: Megatron Core, mixture of experts (token dispatcher); Transformer Engine, GroupedLinear (one cuBLAS product an expert).
+"""
 _DEPTHWISE_SHARE, _OTHER_SHARE = 0.04, 0.08
 _MEMORY_SHARE = 0.85
 _LOOKUP_SHARE = 0.35
@@ -48,7 +54,10 @@ def training_terms(c: Columns) -> Terms:
         "head": each * c.head * passes / (c.half_rate * best),
         "convolution": each * c.convolution * forward / (c.linear_rate * _convolving(c)),
         "irregular": each * forward * (c.depthwise / _DEPTHWISE_SHARE + c.other / _OTHER_SHARE) / c.linear_rate,
-        "vector": each * c.element_bytes * (c.vector * (2.5 + c.recompute) + 4 * c.logits) / (c.bytes_rate * _MEMORY_SHARE),
+        "vector": each
+        * c.element_bytes
+        * (c.vector * (2.5 + c.recompute + forward * c.turned) + 4 * c.logits)
+        / (c.bytes_rate * _MEMORY_SHARE),
         "lookup": each * c.lookup * c.element_bytes * 4 / (c.bytes_rate * _LOOKUP_SHARE),
         "narrowing": c.narrow * each * 6 * c.vector * 0.35 / (c.bytes_rate * _MEMORY_SHARE),
     }
@@ -56,11 +65,16 @@ def training_terms(c: Columns) -> Terms:
     terms["update"] = c.trained * held / shards * _OPTIMIZER_BYTES / (c.bytes_rate * _MEMORY_SHARE)
     terms |= _exchange(c, each, held)
     started = c.layers / c.pipeline * c.parts * np.where(c.eager > 0, 60.0, 20.0) * forward / 3.0
-    serial = c.serial * c.parts * forward * 2 * c.launch_s
-    terms["launch"] = (
-        serial + np.maximum(started, c.kernels / c.pipeline * c.parts * forward * np.where(c.eager > 0, 1.0, 0.4)) * c.launch_s
-    )
+    kernels = np.maximum(started, c.kernels / c.pipeline * c.parts * forward * np.where(c.eager > 0, 1.0, 0.4))
+    serial = c.serial * c.parts * forward * 2
+    routed = (c.experts > 0) * c.layers / c.pipeline * c.parts * forward * _routed(c)
+    terms["launch"] = (serial + kernels) * c.launch_s + routed * c.routing_s
     return terms
+
+
+def _routed(c: Columns) -> Numbers:
+    """Return operations that send the tokens of a layer to its experts and back, and those of every expert of one chip."""
+    return _ROUTING + _OF_AN_EXPERT * c.experts / np.maximum(1.0, c.expert_ways)
 
 
 def _training_rate(c: Columns) -> Numbers:
@@ -85,7 +99,7 @@ def _held(c: Columns) -> tuple[Numbers, Numbers]:
     ways = np.maximum(1.0, c.expert_ways)
     spread = np.where(ways > 1, ways * np.maximum(1.0, c.pipeline), c.tensor * c.pipeline)
     held = dense / (c.tensor * c.pipeline) + c.expert_parameters / spread
-    states = np.maximum(c.sharded, np.where(c.tpu > 0, 1.0, np.minimum(c.data, 64.0)))
+    states = np.maximum(c.sharded, np.where(c.split_states > 0, np.minimum(c.data, 64.0), 1.0))
     return held, np.maximum(1.0, states)
 
 
@@ -107,9 +121,7 @@ def _exchange(c: Columns, each: Numbers, held: Numbers) -> Terms:
     )
     context = np.where(c.context_ways > 1, 3.0 * each * c.cached * w * c.context_ways * 0.5 / inside, 0.0)
     mixed = c.layers * (c.experts > 0)
-    over = np.where(c.expert_ways <= c.domain, c.link, c.network)
-    exchange = mixed * each * c.width * np.maximum(1.0, c.used) * w * (4.0 + 2.0 * (c.recompute > 0.9)) / over
-    exchange *= np.where(c.expert_ways > 1, (c.expert_ways - 1) / c.expert_ways, 0.3 * (c.tpu > 0))
+    exchange = mixed * each * c.width * np.maximum(1.0, c.used) * w * (4.0 + 2.0 * (c.recompute > 0.9)) * _spread_s(c)
     table = (
         2.0 * each * c.lookup * w * (c.table_parameters > 0) * (c.chips > 1) / np.where(c.chips <= c.domain, c.link, c.network)
     )
@@ -128,6 +140,18 @@ def _exchange(c: Columns, each: Numbers, held: Numbers) -> Terms:
         "sync": np.where(c.chips > 1, volume / rate, 0.0),
         "islands": islands,
     }
+
+
+def _spread_s(c: Columns) -> Numbers:
+    """Return seconds for each byte of one position that goes to an expert anywhere in its group of chips.
+
+    Experts are evenly used: of the bytes, one part in `expert_ways` stays, what goes to the chip's own domain takes its fast
+    link and the rest the network, both at once.
+    """
+    near = np.minimum(c.expert_ways, c.domain)
+    inside = (near - 1) / c.expert_ways / c.link
+    beyond = (c.expert_ways - near) / c.expert_ways / c.network
+    return np.where(c.expert_ways > 1, np.maximum(inside, beyond), 0.3 * (c.tpu > 0) / c.link)
 
 
 def bubble_of(c: Columns) -> Numbers:
@@ -183,7 +207,11 @@ def forward_terms(c: Columns) -> Terms:
         "head": np.where(making, c.batch, np.where(c.logits > 0, c.batch, 0.0)) / ways * c.head / (c.half_rate * best),
         "convolution": each * c.convolution / (c.linear_rate * _convolving(c)),
         "irregular": each * (c.depthwise / _DEPTHWISE_SHARE + c.other / _OTHER_SHARE) / c.linear_rate,
-        "vector": each * c.element_bytes * c.vector * np.where(c.eager > 0, 1.0, 0.6) / (c.bytes_rate * _MEMORY_SHARE),
+        "vector": each
+        * c.element_bytes
+        * c.vector
+        * (np.where(c.eager > 0, 1.0, 0.6) + c.turned)
+        / (c.bytes_rate * _MEMORY_SHARE),
         "lookup": each * c.lookup * c.element_bytes / (c.bytes_rate * _LOOKUP_SHARE),
         "weights": read * c.weight_bytes / ways / (c.bytes_rate * 0.8 * _unpacking(c)),
         "cache": np.where(

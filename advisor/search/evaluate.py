@@ -125,7 +125,7 @@ class Search:
         self._divisible = _divisible(workload, self.sketch)
         self._prepared: _Prepared | None = None
         self._index: dict[tuple[str, int], _Pool] = {}
-        self._priced: dict[tuple[float, float], tuple[Priced, ...]] = {}
+        self._priced: dict[tuple[float, float, float], tuple[Priced, ...]] = {}
         self._timed: dict[str, _Timed] = {}
         self._refused: dict[tuple[str, int], str] = {}
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from advisor.cost.columns import EAGER_STACKS, Columns, Indices, Numbers, columns_of, host_s
+from advisor.cost.columns import EAGER_STACKS, Columns, Indices, Numbers, columns_of, host_s, routing_s
 from advisor.cost.fitting import baseline_of
 from advisor.cost.known import known_predictor
 from advisor.cost.predictor import Table
@@ -35,9 +35,9 @@ class Pass:
     times: float
 
     @staticmethod
-    def manner(stack: str) -> tuple[float, float]:
-        """Return how a stack's host starts operations: (one by one or not, seconds of an operation)."""
-        return float(stack in EAGER_STACKS), host_s(stack)
+    def manner(stack: str) -> tuple[float, float, float]:
+        """Return how a stack's host starts operations: (one by one or not, seconds of an operation, of one for experts)."""
+        return float(stack in EAGER_STACKS), host_s(stack), routing_s(stack)
 
     def bounds(self, row: int) -> tuple[float, float]:
         """Return seconds of a step of arithmetic at the peak and of unavoidable traffic, of one plan."""
@@ -66,7 +66,7 @@ class Priced:
         return {name: float(values[row]) for name, values in self.parts.items()}
 
 
-def priced(one: Pass, manner: tuple[float, float]) -> Priced:
+def priced(one: Pass, manner: tuple[float, float, float]) -> Priced:
     """Return a pass with its roofline.
 
     Args:
@@ -74,7 +74,7 @@ def priced(one: Pass, manner: tuple[float, float]) -> Priced:
         manner: from `Pass.manner`.
     """
     size = one.columns.chips.shape
-    changed = {"eager": np.full(size, manner[0]), "host_s": np.full(size, manner[1])}
+    changed = {name: np.full(size, value) for name, value in zip(("eager", "host_s", "routing_s"), manner, strict=True)}
     base = baseline_of(one.columns.with_arrays(**changed), one.regime == TRAINING)
     parts: dict[str, Numbers] = {}
     for name, value in base.terms.items():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from core.errors import BadInput
 from core.sketch import Layout
 from intake.published.architecture import in_words
-from intake.published.reference import samples_to_target
+from intake.published.reference import target_of
 from intake.published.spelling import number, positive
 
 _FULLY_RECOMPUTED = re.compile(
@@ -50,9 +50,9 @@ def amounts_of(row: Mapping[str, str], fixed_length: float, kind: str) -> Amount
         elif tokens is not None:
             batch = tokens * chips / length
         else:
-            known = samples_to_target(row.get("model", ""))
+            known = target_of(row.get("model", ""))
             batch = _usual_batch(kind, length) * chips
-            batch = batch if known is None else max(chips, min(batch, known[1]))
+            batch = batch if known is None else max(chips, min(batch, known.usual_batch))
             assumed.append(f"batch {batch:g}: not stated")
     return Amounts(batch, length, tuple(assumed))
 

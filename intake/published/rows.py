@@ -13,7 +13,7 @@ from core.errors import BadInput, TandemError
 from core.sketch import DECODE, FORWARD, PREFILL, SERVING, TRAINING, Setup, Sketch
 from intake.published.architecture import in_words, sketch_from
 from intake.published.arrangement import amounts_of, layout_of
-from intake.published.reference import samples_to_target
+from intake.published.reference import target_of
 from intake.published.spelling import accelerator_key, framework_of, group_of, number, positive, precision_of
 
 COLUMNS = (
@@ -318,7 +318,7 @@ def _best(metrics: tuple[Metric, ...], model: str) -> Metric:
     for name in _ORDER:
         if name in known and known[name].value > 0:
             return known[name]
-    if "time_to_train_min" in known and samples_to_target(model) is not None:
+    if "time_to_train_min" in known and target_of(model) is not None:
         return known["time_to_train_min"]
     if "time_to_train_min" in known:
         raise BadInput("a time to a target of quality", "a rate or the time of a step",
@@ -340,8 +340,8 @@ def _seconds(metric: Metric, setup: Setup, chip: Accelerator, row: Mapping[str, 
     if metric.name == "samples_per_s":
         return batch / value
     if metric.name == "time_to_train_min":
-        samples, _ = samples_to_target(row["model"]) or (0.0, 0.0)
-        return value * 60 * batch / samples
+        target = target_of(row["model"])
+        return value * 60 * batch / target.samples(batch) if target else 0.0
     flop = counted_flop(setup, row)
     if metric.name == "tflops_per_device":
         return flop / setup.chips / (value * 1e12)

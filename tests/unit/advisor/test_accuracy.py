@@ -38,6 +38,12 @@ def test_errors_of_five_runs_are_those_counted_by_hand() -> None:
     assert found.median_ape == pytest.approx(0.10)
     assert found.mean_ape == pytest.approx((0.10 + 0.05 + 0.25 + 0.0 + 0.70) / 5)
     assert found.p90_ape == pytest.approx(0.25 + 0.6 * (0.70 - 0.25))  # at 3.6 of the places 0 to 4
+    assert found.bias == pytest.approx((1.1 * 0.95 * 1.25 * 1.0 * 0.3) ** (1 / 5) - 1)
+
+
+def test_a_time_that_is_told_too_short_promises_too_much() -> None:
+    told = replace(BASE, measured=2.0, predicted=1.0, error=log(2.0))
+    assert score("one", (told,), 0).bias == pytest.approx(1.0)
 
 
 def test_a_band_holds_what_lies_within_its_sigmas() -> None:
@@ -79,9 +85,10 @@ def test_scores_by_a_key_count_refusals_too_largest_group_first() -> None:
 
 def test_a_source_of_many_rows_is_capped_evenly() -> None:
     many = tuple(run(str(place), 1.0, 1.0) for place in range(200))
-    few = capped((*many, run("z", 1.0, 1.0, source="two")), 25)
+    few = capped((*many, run("z", 1.0, 1.0, source="two")), 25, lambda one: one.source)
     assert [one.id for one in few] == [*(str(8 * place) for place in range(25)), "z"]
-    assert capped(many[:3], 25) == many[:3]
+    assert capped(many[:3], 25, lambda one: one.source) == many[:3]
+    assert len(capped((*many, run("z", 1.0, 1.0, source="two")), 25, lambda one: one.accelerator)) == 25
 
 
 @settings(max_examples=50, deadline=None, derandomize=True, database=None)

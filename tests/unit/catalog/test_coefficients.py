@@ -36,7 +36,7 @@ def test_both_files_of_the_catalog_agree(name: str) -> None:
     size = len(found.names)
     assert len(set(found.names)) == size == len(found.mean) == len(found.prior)
     assert found.covariance.shape == (size * (size + 1) // 2,)
-    assert {"source", "noise", "widening"} <= set(dict(found.scales))
+    assert {"source", "noise", "widening", "between chips"} <= set(dict(found.scales))
     assert found.rows > found.sources > 1
 
 

@@ -11,7 +11,7 @@ from cli.main import DONE, FINDING
 from core.errors import BadInput
 from tests.unit.intake.published.tables import SERVING, TRAINING, table
 
-SCORE = {"rows", "refused", "median_ape", "mean_ape", "p90_ape", "coverage_80", "pair_order"}
+SCORE = {"rows", "refused", "median_ape", "mean_ape", "p90_ape", "bias", "coverage_80", "pair_order"}
 
 
 def run(path: Path, text: str, *arguments: str) -> Result:
@@ -50,6 +50,18 @@ def test_a_person_sees_tables_and_what_was_refused(tmp_path: Path) -> None:
     assert "'abacus'" in found.stdout
     assert "Every run" in found.stdout
     assert "Traceback" not in found.output
+
+
+def test_what_was_left_out_is_said_and_told(tmp_path: Path) -> None:
+    usual, unseen = (json.loads(run(tmp_path, table(SERVING), "--json", *more).stdout) for more in ((), ("--unseen-chips",)))
+    assert (usual["left_out"], unseen["left_out"]) == ("source", "accelerator")
+    assert (usual["worst"][0]["predicted"], usual["worst"][0]["sigma"]) != (
+        unseen["worst"][0]["predicted"], unseen["worst"][0]["sigma"],
+    )  # fmt: skip
+    assert "without any run on its accelerator" in unseen["method"]
+    shown = run(tmp_path, table(SERVING), "--unseen-chips").stdout
+    assert "At most 25 runs of each accelerator" in shown
+    assert "bias" in shown
 
 
 def test_a_file_of_which_nothing_can_be_predicted_is_a_finding(tmp_path: Path) -> None:

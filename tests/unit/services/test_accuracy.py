@@ -1,5 +1,6 @@
 """Published runs are predicted without anything of their own source, and files of other people are answered or refused."""
 
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -22,6 +23,11 @@ KNOWN_ID = "dgxcj-pax-gpt3-175b-fp8-n2048"
 @cache
 def of_the_catalog() -> Accuracy:
     return accuracy(None)
+
+
+@cache
+def without_their_chips() -> Accuracy:
+    return accuracy(None, unseen_chips=True)
 
 
 def of(path: Path, text: str) -> Accuracy:
@@ -112,6 +118,45 @@ def test_bands_of_the_catalogs_runs_hold_three_to_nine_of_ten() -> None:
     assert 0.75 <= (inference.coverage_80 or 0) <= 0.90
 
 
+def test_bands_of_runs_on_chips_that_were_left_out_hold_three_to_nine_of_ten() -> None:
+    found = without_their_chips()
+    training, inference, _ = found.scores
+    assert 0.75 <= (training.coverage_80 or 0) <= 0.90
+    assert 0.75 <= (inference.coverage_80 or 0) <= 0.90
+    rows = sum(one.rows for one in found.capped)
+    assert 0.75 <= sum(one.rows * (one.coverage_80 or 0) for one in found.capped) / rows <= 0.90
+    assert max(Counter(one.accelerator for one in found.judged).values()) > 25
+    assert found.capped[0].rows <= 25 * len({one.accelerator for one in found.judged if one.group == "training"})
+
+
+def test_the_same_runs_are_predicted_without_their_chip_as_without_their_source() -> None:
+    unseen, usual = without_their_chips(), of_the_catalog()
+    assert [one.id for one in unseen.judged] == [one.id for one in usual.judged]
+    assert unseen.refused == usual.refused
+    assert (unseen.scores[0].mean_ape or 0) > (usual.scores[0].mean_ape or 1)
+
+
+def test_what_a_chip_is_said_to_have_measured_does_not_move_its_prediction_without_it(tmp_path: Path) -> None:
+    text = lines_of(KNOWN_ID)
+    (run,) = read_runs(text)
+    assert run.metric is not None
+    planted = _row(text) | {"metric": run.metric.name}
+    rows = [planted | {"id": f"times {factor}", "value": str(run.metric.value * factor)} for factor in (1, 3)]
+    (tmp_path / "rows.csv").write_text(table(*rows), encoding="utf-8")
+    once, thrice = accuracy(tmp_path / "rows.csv", unseen_chips=True).judged
+    known = judged(without_their_chips(), KNOWN_ID)
+    assert once.predicted == pytest.approx(thrice.predicted) == pytest.approx(known.predicted)
+    assert once.sigma == pytest.approx(thrice.sigma) == pytest.approx(known.sigma)
+
+
+def test_a_run_on_a_chip_without_published_runs_is_predicted_by_all_that_is_known(tmp_path: Path) -> None:
+    text = table(TRAINING | {"accelerator": "mi300x"})
+    (tmp_path / "rows.csv").write_text(text, encoding="utf-8")
+    (run,) = accuracy(tmp_path / "rows.csv", unseen_chips=True).judged
+    predicted, sigma = known_prediction(text)
+    assert (run.predicted, run.sigma) == (pytest.approx(predicted), pytest.approx(sigma))
+
+
 def test_times_to_a_target_are_not_learned_from() -> None:
     learned = {one.setup.sketch.name for one in observations_of("training")}
     assert learned
@@ -169,3 +214,14 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path, m
     monkeypatch.setattr(service, "MOST_BYTES", 100)
     with pytest.raises(BadInput, match="at most 100"):
         of(tmp_path, table(TRAINING))
+
+
+def test_the_table_in_the_docs_is_what_the_commands_say() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    told = [[float(cell.strip(" %")) for cell in line.split("|")[3:9]] for line in page.splitlines()
+            if line.startswith(("| another source", "| unseen chip", "| | inference"))]  # fmt: skip
+    found = [score for one in (of_the_catalog(), without_their_chips()) for score in one.capped[:2]]
+    figures = [(one.rows, one.median_ape, one.mean_ape, one.p90_ape, one.coverage_80, one.pair_order) for one in found]
+    assert [row[0] for row in told] == [row[0] for row in figures]
+    for row, figure in zip(told, figures, strict=True):
+        assert row[1:] == pytest.approx([100 * (value or 0) for value in figure[1:]], abs=0.11)

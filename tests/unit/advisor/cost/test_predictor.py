@@ -33,6 +33,22 @@ def test_a_chip_that_was_never_seen_widens_the_band_and_lowers_the_tier(learned:
     assert (learned.tier(labels_of(setup, silicon())), learned.tier(labels_of(setup, chip))) == ("published", "datasheet")
 
 
+def test_a_chip_without_rows_adds_what_chips_were_found_to_differ_by() -> None:
+    rows = published(12, 6, 21)
+    none, some = (Predictor(learn(rows, {**SCALES, "between chips": spread}), SCALES, training=True) for spread in (0.0, 0.3))
+    assert sigma(some, run(), "newcomer") ** 2 == pytest.approx(sigma(none, run(), "newcomer") ** 2 + 0.3**2)
+    assert sigma(some, run()) == sigma(none, run())
+
+
+def test_a_chip_of_a_known_generation_is_as_unseen_as_any(learned: Predictor) -> None:
+    spread = Predictor(learn(published(12, 6, 21), {**SCALES, "between chips": 0.3}), SCALES, training=True)
+    setup, chip = run("h200"), silicon("h200")
+    apart = [
+        float(one.predict(columns_of([(setup, chip)]), labels_of(setup, chip)).sigma[0]) for one in (learned, spread)
+    ]  # fmt: skip
+    assert apart[1] ** 2 == pytest.approx(apart[0] ** 2 + 0.3**2)
+
+
 @pytest.mark.parametrize("change", [{"stack": "torch/newcomer"}, {"sketch": replace(PLAIN, kind="diffusion")}])
 def test_a_stack_or_class_that_was_never_seen_widens_the_band(learned: Predictor, change: dict[str, object]) -> None:
     assert sigma(learned, run(**change)) > sigma(learned, run())  # pyright: ignore[reportArgumentType]

@@ -7,9 +7,10 @@ import pytest
 
 import catalog
 from advisor.cost import columns_of, silicon_of
+from advisor.cost.columns import host_s, routing_s, turns_images
 from advisor.cost.silicon import Silicon, attention_share, generation_of, padding_of, unknown_link
 from advisor.cost.terms import bubble_of, combined_forward, combined_training, forward_terms, training_terms
-from core.sketch import DECODE, PREFILL, TRAINING, Layout, Setup, Sketch
+from core.sketch import DECODE, FORWARD, PREFILL, TRAINING, Layout, Setup, Sketch
 
 DENSE = Sketch(
     "dense", "decoder", linear_flop=2 * 8e9, head_flop=2e8, attention_flop=4 * 4096 * 32, vector_elements=4e6, logits=1e5,
@@ -37,8 +38,8 @@ def setup(
     sketch: Sketch = DENSE, chips: float = 8, dtype: str = "bf16", batch: float = 64, regime: str = TRAINING, **more: object
 ) -> Setup:
     length = more.pop("length", 4096.0)
-    layout = more.pop("layout", Layout(data=int(max(1, chips))))
-    return Setup(sketch, regime, "h100-sxm", chips, "torch/nemo", dtype, batch, length, layout=layout, **more)  # pyright: ignore[reportArgumentType]
+    layout, stack = more.pop("layout", Layout(data=int(max(1, chips)))), more.pop("stack", "torch/nemo")
+    return Setup(sketch, regime, "h100-sxm", chips, stack, dtype, batch, length, layout=layout, **more)  # pyright: ignore[reportArgumentType]
 
 
 def terms(one: Setup, chip: Silicon | None = None) -> dict[str, float]:
@@ -223,3 +224,56 @@ def test_a_rate_that_is_not_known_is_named() -> None:
     alone = replace(chip, link_bytes_per_s=None, host_bytes_per_s=None)
     assert unknown_link(alone, 2) == "the link rate between chips of h100-sxm is not known"
     assert unknown_link(alone, 1) == ""
+
+
+@pytest.mark.parametrize(("stack", "ways"), [("torch/nemo", 8), ("torch/megatron", 8), ("", 8), ("torch", 1), ("jax/t5x", 1)])
+def test_plain_replicas_divide_the_update_only_where_their_library_does(stack: str, ways: int) -> None:
+    chip = silicon()
+    assert terms(setup(stack=stack))["update"] == pytest.approx(8e9 / ways * 28 / (chip.bytes_per_s * 0.85))
+
+
+def test_sharded_replicas_divide_the_update_in_every_library() -> None:
+    layout = Layout(data=8, sharded=8)
+    assert terms(setup(layout=layout, stack="torch"))["update"] == pytest.approx(terms(setup(layout=layout))["update"])
+
+
+def test_tokens_for_experts_far_away_take_the_network_and_those_nearby_the_link_at_once() -> None:
+    chip = silicon()
+    assert chip.domain == 8
+    tokens, sent = 256 * 4096 / 32, 32 * 4096 * 8 * 2 * 4
+    found = terms(setup(MIXTURE, chips=32, batch=256, layout=Layout(data=32, expert=32)))["exchange"]
+    inside, beyond = 7 / 32 / chip.link_bytes_per_s, 24 / 32 / chip.network_bytes_per_s
+    assert found == pytest.approx(tokens * sent * max(inside, beyond))
+    assert beyond > inside
+
+
+@pytest.mark.parametrize("ways", [1, 8])
+def test_the_host_starts_the_products_of_every_expert_of_a_chip_in_turn(ways: int) -> None:
+    layout = Layout(data=8, expert=ways, micro_batch=2)
+    torch, compiled = (terms(setup(MIXTURE, layout=layout, stack=stack))["launch"] for stack in ("torch/nemo", "jax/maxtext"))
+    operations = 32 * 4 * 3 * (12 + 3 * 64 / ways)  # layers, parts of a step, passes
+    assert torch - compiled == pytest.approx(operations * (40e-6 - 4e-6))
+    plain = terms(setup(layout=layout))["launch"]
+    assert torch - plain == pytest.approx(operations * 40e-6)
+
+
+@pytest.mark.parametrize("stack", ["torch/nemo", "torch-compile", "torch"])
+def test_torch_leaves_its_graph_where_experts_are_chosen(stack: str) -> None:
+    assert routing_s(stack) == host_s("torch")
+    assert routing_s("torch/xla") == host_s("torch/xla") < routing_s(stack)
+
+
+CONVOLUTIONS = Sketch("net", "vision", linear_flop=0.0, convolution_flop=8e9, vector_elements=4e7, parameters=25e6, layers=50)
+
+
+@pytest.mark.parametrize(("dtype", "times"), [("tf32", (2.5 + 3) / 2.5), ("fp32", 1.0)])
+def test_convolutions_in_tf32_turn_their_images_once_a_pass(dtype: str, times: float) -> None:
+    one, sixteen = (terms(setup(CONVOLUTIONS, dtype=kind, stack="torch"))["vector"] for kind in (dtype, "fp16"))
+    assert one == pytest.approx(2 * times * sixteen)  # twice the bytes of an element
+    forward = [terms(setup(CONVOLUTIONS, dtype=kind, regime=FORWARD, stack="torch"))["vector"] for kind in (dtype, "fp16")]
+    assert forward[0] == pytest.approx(2 * (2 if dtype == "tf32" else 1) * forward[1])
+
+
+def test_models_without_images_and_other_chips_turn_nothing() -> None:
+    assert terms(setup(dtype="tf32"))["vector"] == pytest.approx(2 * terms(setup())["vector"])
+    assert not turns_images(setup(CONVOLUTIONS, dtype="tf32"), "tpu")

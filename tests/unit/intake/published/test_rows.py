@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from core.errors import BadInput
 from core.sketch import DECODE, FORWARD, PREFILL, SERVING, TRAINING
 from intake.published import read_runs
+from intake.published.reference import target_of
 from intake.published.rows import COLUMNS, NEEDED
 from intake.published.spelling import accelerator_key, framework_of, group_of, number, precision_of
 from tests.unit.intake.published.tables import SERVING as SERVED
@@ -291,3 +292,17 @@ def test_any_words_in_any_column_are_understood_or_refused(row: dict[str, str], 
         assert "\n" not in run.refusal
         if run.seconds is not None:
             assert 0 < run.seconds < float("inf")
+
+
+@pytest.mark.parametrize(("model", "batch", "samples"), [
+    ("ResNet-50 v1.5", 1632, 35 * 1.281e6), ("resnet50", 65536, 84 * 1.281e6), ("BERT-large", 256, 2.6e6), ("bert", 14336, 4.8e6),
+])  # fmt: skip
+def test_samples_to_a_target_grow_with_the_batch_as_reference_points_do(model: str, batch: float, samples: float) -> None:
+    """Reference convergence points of mlcommons/logging, training v2.0; ImageNet has 1.281 million images."""
+    known = target_of(model)
+    assert known is not None
+    assert known.samples(batch) == pytest.approx(samples, rel=0.13)
+
+
+def test_no_other_model_has_a_target() -> None:
+    assert target_of("llama-3-8b") is None
