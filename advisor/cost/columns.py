@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.cost.silicon import Silicon, attention_share, padding_of
+from advisor.cost.torus import links_used
 from core.sketch import DECODE, SERVING, Layout, Setup
 
 Numbers = NDArray[np.float64]
@@ -29,6 +30,7 @@ class Columns:
         trained: part of the parameters that is trained.
         micro: samples in flight on one replica; parts: micro-batches of one replica in a step.
         attention_reach: share of the 16-bit peak of fused attention.
+        link: bytes/s of one chip to all others of its slice or domain. axis_link: to those along one axis of a slice.
         narrow: 1 where products run in 8 or 4 bits and the rest does not.
         host_s: seconds of the host for each operation of a forward pass. routing_s: for each that sends tokens to experts.
         eager: 1 where operations are started one by one.
@@ -88,6 +90,7 @@ class Columns:
     bytes_rate: Numbers
     matmul_share: Numbers
     link: Numbers
+    axis_link: Numbers
     network: Numbers
     domain: Numbers
     hop_s: Numbers
@@ -254,6 +257,7 @@ def _layout(layout: Layout, replica: float, micro: float) -> dict[str, float]:
 
 def _chip(silicon: Silicon, setup: Setup) -> dict[str, float]:
     part = min(1.0, setup.chips)  # half a chip has half the rates
+    whole, axis = links_used(silicon.key, max(1, int(setup.chips)))
     reach = attention_share(silicon, setup.sketch.head_width, setup.length, setup.year, setup.dtype)
     return {
         "linear_rate": silicon.linear_flop_per_s * part,
@@ -262,7 +266,8 @@ def _chip(silicon: Silicon, setup: Setup) -> dict[str, float]:
         "weight_bytes": silicon.weight_bytes,
         "bytes_rate": silicon.bytes_per_s * part,
         "matmul_share": silicon.matmul_share,
-        "link": silicon.link_bytes_per_s,
+        "link": silicon.link_bytes_per_s * whole,
+        "axis_link": silicon.link_bytes_per_s * axis,
         "network": silicon.network_bytes_per_s,
         "domain": float(silicon.domain),
         "hop_s": silicon.hop_s,

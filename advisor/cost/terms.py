@@ -106,7 +106,7 @@ def _held(c: Columns) -> tuple[Numbers, Numbers]:
 def _exchange(c: Columns, each: Numbers, held: Numbers) -> Terms:
     """Return seconds of communication: inside layers, over experts, of gradients and weights, between islands."""
     w = c.element_bytes
-    inside = np.where(c.tensor * c.context_ways <= c.domain, c.link, c.network)
+    inside = np.where(c.tensor * c.context_ways <= c.domain, _group_link(c, c.tensor * c.context_ways), c.network)
     steps = 4.0 + 2.0 * (c.recompute > 0.9)
     tensor = (
         steps
@@ -117,7 +117,7 @@ def _exchange(c: Columns, each: Numbers, held: Numbers) -> Terms:
         * w
         * (c.tensor - 1)
         / c.tensor
-        / np.where(c.tensor <= c.domain, c.link, c.network)
+        / np.where(c.tensor <= c.domain, _group_link(c, c.tensor), c.network)
     )
     context = np.where(c.context_ways > 1, 3.0 * each * c.cached * w * c.context_ways * 0.5 / inside, 0.0)
     mixed = c.layers * (c.experts > 0)
@@ -140,6 +140,11 @@ def _exchange(c: Columns, each: Numbers, held: Numbers) -> Terms:
         "sync": np.where(c.chips > 1, volume / rate, 0.0),
         "islands": islands,
     }
+
+
+def _group_link(c: Columns, ways: Numbers) -> Numbers:
+    """Return bytes/s of one chip to the others of a group: along one axis of a slice, unless the group is all of it."""
+    return np.where(ways < c.chips, c.axis_link, c.link)
 
 
 def _spread_s(c: Columns) -> Numbers:
@@ -219,7 +224,9 @@ def forward_terms(c: Columns) -> Terms:
         ),
         "tensor": np.where(
             c.tensor > 1,
-            2 * c.layers * (_summed_s(c) + rows / c.data * c.width * 2 * 2 * (c.tensor - 1) / c.tensor / c.link),
+            2
+            * c.layers
+            * (_summed_s(c) + rows / c.data * c.width * 2 * 2 * (c.tensor - 1) / c.tensor / _group_link(c, c.tensor)),
             0.0,
         ),
         "launch": c.serial * 2 * c.launch_s + c.kernels * started * 0.6,

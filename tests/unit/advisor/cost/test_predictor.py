@@ -13,7 +13,7 @@ from core.sketch import DECODE, FORWARD, PREFILL, SERVING, TRAINING, Layout, Set
 from tests.unit.advisor.cost.made import PLAIN, published, run, silicon
 
 SCALES = {"source": 0.05, "noise": 0.05}
-RATES = ("linear_rate", "half_rate", "bytes_rate", "link", "network")
+RATES = ("linear_rate", "half_rate", "bytes_rate", "link", "axis_link", "network")
 SECONDS = ("launch_s", "host_s", "hop_s")
 
 
