@@ -119,10 +119,19 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A way between two devices or pools: latency plus bytes over rate."""
+    """A way between two devices or pools: latency plus bytes over rate.
+
+    Args:
+        latency_s: one way.
+        bytes_per_s: one way; `TOO_FAST` where what was sent was too little to tell it.
+    """
 
     latency_s: float
     bytes_per_s: float
+
+
+TOO_FAST = 1e15
+"""Rate of a link over which larger messages took no longer than smaller ones: no measurement, and not to be shown."""
 
 
 @dataclass(frozen=True, slots=True)

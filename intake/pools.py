@@ -13,7 +13,11 @@ from intake.fields import Section
 from intake.ownership import chip_hour
 from intake.wording import fault
 
-_DEVICE = re.compile(r"(cpu|gpu|tpu):\d{1,4}|ray:[A-Za-z][A-Za-z0-9_.-]{0,60}(:[A-Za-z0-9_.-]{1,60})?")
+_DEVICE = re.compile(
+    r"(cpu|gpu|tpu):\d{1,4}"
+    r"|ray:(?!node|memory|object_store|accelerator_type)[A-Za-z][A-Za-z0-9_.-]{0,60}(:[A-Za-z0-9_.-]{1,60})?"
+)
+"""An attached device, or what a Ray cluster counts and gives; it counts nodes and memory too, which are no devices."""
 _KEYS = ("accelerator", "count", "terms", "price_usd_per_h", "price")
 MOST_CHIPS = 10**6
 

@@ -9,7 +9,7 @@ import shlex
 from dataclasses import dataclass
 
 from core import format as write
-from core.device import Link, Pool
+from core.device import TOO_FAST, Link, Pool
 from core.errors import one_line
 from core.quantity import TIERS, Quantity, worst_tier
 from core.split import BreakEven, Curve, Move, Share, Single, Split, SplitOptions, pool_words
@@ -152,7 +152,10 @@ def amount_of(mode: str, workload: Workload | None) -> str:
 
 def link_text(link: Link | None) -> str:
     """Return a link as people name it: `25.0 Gbit/s, 1.00 ms`; a dash when there is none."""
-    return UNKNOWN if link is None else f"{write.count(8 * link.bytes_per_s, 'bit/s')}, {write.seconds(link.latency_s)}"
+    if link is None:
+        return UNKNOWN
+    rate = write.count(8 * link.bytes_per_s, "bit/s") if link.bytes_per_s < TOO_FAST else "too fast to tell"
+    return f"{rate}, {write.seconds(link.latency_s)}"
 
 
 def saving_text(split: Split) -> str:

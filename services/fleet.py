@@ -5,11 +5,13 @@ They are attached in the sense of a plan that can be run: nobody is asked for a 
 
 import os
 from collections.abc import Sequence
+from functools import cache
 
 from catalog import environment_spec
 from core.device import Device
-from core.errors import BadInput
+from core.errors import BadInput, one_line
 from core.settings import Settings
+from probes.asking import ask
 from probes.environments import Environments
 from probes.inventory import devices as attached_devices
 from probes.split.fleet import check_head
@@ -17,6 +19,8 @@ from probes.split.words import Reach
 
 PREFIX = "ray:"
 ENVIRONMENT = "ray"
+IMPORT_S = 60.0
+"""Seconds that importing Ray may take."""
 
 
 def devices_for(pools: Sequence[str]) -> tuple[Device, ...]:
@@ -71,7 +75,19 @@ def check_cluster(settings: Settings) -> None:
         BadInput: no address, no Ray here, no head there, one without a token, or another token.
     """
     check_head(settings.ray_address, os.environ)
-    relay_interpreter(settings)
+    python = relay_interpreter(settings)
+    if not _holds_ray(python):
+        got = f"{one_line(python, 120)}, which cannot import ray"
+        raise BadInput(got, "a Python that holds the cluster's release of it", "correct TANDEM_PYTHON_RAY, or unset it")
+
+
+@cache
+def _holds_ray(python: str) -> bool:
+    try:
+        answer = ask((python, "-c", "import ray\nprint(ray.__version__)"), IMPORT_S)
+    except OSError:
+        return False
+    return answer.code == 0 and not answer.obstacle and bool(answer.text.strip())
 
 
 def _device(name: str) -> Device:

@@ -105,11 +105,13 @@ def _parsed(asked: str) -> tuple[tuple[PoolRequest, tuple[str, ...]], ...]:
 
 
 def _request(part: str) -> tuple[PoolRequest, tuple[str, ...]]:
-    name, _, count = part.partition("=")
+    name, sign, count = part.partition("=")
     if is_device(name):
-        if count and not (count.isascii() and count.isdigit() and 0 < int(count[:7]) < 10**6):
-            raise BadInput(f"pool {part[:60]!r}", "a device such as cpu:0, or KEY=N with N from 1", "correct --pools")
+        if sign and not (count.isascii() and count.isdigit() and 0 < int(count[:7]) < 10**6):
+            raise BadInput(f"pool {part[:60]!r}", "a device such as cpu:0, or KEY=N with N from 1 to 999,999", "correct --pools")
         return PoolRequest(name, int(count or 1)), ()
+    if part.lower().startswith("ray:"):
+        raise BadInput(f"pool {part[:60]!r}", "ray:RESOURCE, as ray:GPU, ray:TPU:TPU-V6E=4 or ray:CPU=2", "correct it")
     if not part or (count and not count.strip().isdigit()):
         expected = "names and counts such as tpu-v6e=16, v5p-8 or A100-80GB:8"
         raise BadInput(f"pool {part[:60]!r}", expected, "correct --pools, or give attached or all")

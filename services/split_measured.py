@@ -11,12 +11,11 @@ from advisor.links import fit
 from advisor.split.data_parallel import plan_data
 from advisor.split.data_parallel_words import DataPlan, DataPool, DataProblem
 from advisor.split.pace import Pace
-from core.device import Link
+from core.device import TOO_FAST, Link
 from core.split import VERDICTS
 from core.statistics import median
 from probes.split.words import Calibrated, SplitTask
 
-FASTEST_LINK = 1e15
 MEASURED_SIGMA = 0.12
 """Deviation of ln(measured / planned) of a step whose pieces were measured: the root of the mean square over the nine planned
 steps of `python -m bench.split_verify` on a quiet machine of two cores; the band that it gives holds eight of them."""
@@ -33,7 +32,7 @@ def link_of(exchanges: Sequence[tuple[int, float]]) -> Link | None:
     model = fit(points)
     if model is None:
         return None
-    return Link(model.latency_s, model.bytes_per_s or FASTEST_LINK)
+    return Link(model.latency_s, model.bytes_per_s or TOO_FAST)
 
 
 def pace_of(found: Calibrated, side: int, *, loaded: bool) -> Pace | None:

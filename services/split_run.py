@@ -23,6 +23,7 @@ from probes.split.handle import SideLost
 from probes.split.run import run
 from probes.split.session import SplitSession
 from probes.split.words import MODES, LinkSpec, Ran, SideSpec, SplitFailure, SplitTask
+from probes.split.work import is_side
 from services.context import context
 from services.fleet import check_cluster, devices_for, is_reached, reach_of, relay_interpreter
 from services.probing import Reporter
@@ -83,6 +84,8 @@ def check(document: Mapping[str, Any], options: SplitOptions) -> None:
     asked = asked_pools(workload, options.pools, attached, runtimes)
     _refuse_pools([(one.pool.accelerator, one.pool.attached) for one in asked])
     for one in asked:
+        if one.runtime and not is_side(one.runtime):
+            raise BadInput(f"{one.runtime} as a side of a split", "jax, torch or TensorFlow", "name one of their runtimes")
         if is_reached(one.pool.accelerator):
             _refuse_unnamed(one.pool.accelerator, one.runtime)
             check_cluster(context().settings)

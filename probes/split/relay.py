@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import IO, Any
 
 from core.codec import from_json
-from core.errors import BadInput, TandemError, one_line
+from core.errors import BadInput, TandemError, WorkerError, one_line
 from probes.environment import ROOT
 from probes.process import die_with_parent
 from probes.split.messages import Faulted, write
@@ -54,7 +54,11 @@ class Relay:
         finally:
             self._settled.set()
         while True:
-            lines, code, tail = self.ray.get(self.far.heard.remote(HEARD_S))
+            try:
+                lines, code, tail = self.ray.get(self.far.heard.remote(HEARD_S))
+            except self.ray.exceptions.RayActorError:
+                got = f"the end of the actor of side {self.spec.name}, or of its node"
+                raise WorkerError(f"got {got}; expected it to live; see Ray's dashboard, and run it again") from None
             if code is not None:
                 self.let_go()
                 return code, tail

@@ -19,7 +19,10 @@ CONNECT_S = 30.0
 WAITING_CHUNKS = 8
 """Taken before they are sent on: a writer waits for room, as for that of a ring."""
 KEY = "tandem-key"
-_OPTIONS = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1), ("grpc.so_reuseport", 0))
+_OPTIONS = (
+    ("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1), ("grpc.so_reuseport", 0),
+    ("grpc.enable_http_proxy", 0),
+)  # fmt: skip
 
 
 class GrpcStream:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from queue import SimpleQueue
+from socket import gethostname
 from typing import IO, Any
 
 from core.errors import TandemError, WorkerError, one_line
@@ -130,7 +131,12 @@ class Side:
     def _open(self, request: Open) -> Opened:
         self.opened, self.models = request, models_module(request.runtime, request.models)
         module = self.models if hasattr(self.models, "open_backend") else backend_module(request.runtime)
-        self.backend = module.open_backend(request.runtime, request.device_kind)
+        try:
+            self.backend = module.open_backend(request.runtime, request.device_kind)
+        except ModuleNotFoundError as error:
+            variable = f"TANDEM_PYTHON_{request.runtime.upper().replace('-', '_')}"
+            expected = f"what {request.runtime} needs; install it there, or name another Python in {variable}"
+            raise WorkerError(f"got no module {error.name} in {sys.executable} on {gethostname()}; expected {expected}") from None
         assert_platform(request.device_kind, self.backend)
         return Opened(self.backend.versions(), self.backend.describe())
 

@@ -108,6 +108,11 @@ class Work:
         return from_sixteen(values) if values.dtype.name == "uint16" else values
 
 
+def is_side(runtime: str) -> bool:
+    """Return whether a runtime can be a side of a split."""
+    return runtime in XLA_RUNTIMES or runtime.split("-", maxsplit=1)[0] in MODEL_MODULES
+
+
 def models_module(runtime: str, named: str) -> Any:
     """Return the module that opens models for a runtime.
 

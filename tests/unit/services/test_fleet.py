@@ -1,5 +1,6 @@
 """Pools that can only be measured, those of a Ray cluster above all, from what is typed to a run; the cluster is real."""
 
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -48,13 +49,29 @@ def test_without_ray_the_remedy_is_told(tmp_path: Any) -> None:
     assert fleet.relay_interpreter(named) == "/opt/ray/bin/python"
 
 
+@pytest.mark.parametrize("python", ["/nowhere/python", "/bin/true", "/bin/false", sys.executable])
+def test_a_python_without_ray_is_told_before_anything_is_kept(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, python: str
+) -> None:
+    monkeypatch.setattr(fleet, "check_head", lambda _address, _environ: None)
+    settings = Settings(tmp_path, "", "", interpreters=(("ray", python),), ray_address="127.0.0.1:9")
+    with pytest.raises(BadInput, match="which cannot import ray"):
+        fleet.check_cluster(settings)
+
+
 @pytest.mark.parametrize(
     ("pools", "line"),
     [
         (("ray:CPU", "cpu:0@jax"), "got ray:CPU without a runtime; expected one that is installed there"),
         (("ray:CPU@jax", "cpu:0@jax"), "got no TANDEM_RAY_ADDRESS; expected HOST:PORT of a Ray head"),
         (("ray:CPU@jaxx", "cpu:0@jax"), "got runtime 'jaxx'"),
-        (("ray:@jax", "cpu:0@jax"), "got "),
+        (("ray:@jax", "cpu:0@jax"), "got pool 'ray:'; expected ray:RESOURCE"),
+        (("ray:GPU:@jax", "cpu:0@jax"), "got pool 'ray:GPU:'; expected ray:RESOURCE"),
+        (("ray:GPU=@jax", "cpu:0@jax"), "got pool 'ray:GPU='; expected a device"),
+        (("ray:memory@jax", "cpu:0@jax"), "got pool 'ray:memory'; expected ray:RESOURCE"),
+        (("RAY:CPU@jax", "cpu:0@jax"), "got pool 'RAY:CPU'; expected ray:RESOURCE"),
+        (("ray:CPU@mxnet", "cpu:0@jax"), "got mxnet as a side of a split; expected jax, torch or TensorFlow"),
+        (("cpu:0@keras-jax", "cpu:0@jax"), "got keras-jax as a side of a split; expected jax, torch or TensorFlow"),
     ],
 )
 def test_pools_that_cannot_be_reached_are_one_line_before_anything_is_kept(pools: tuple[str, ...], line: str) -> None:

@@ -3,8 +3,11 @@
 import os
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 
+import grpc
 import psutil
 import pytest
 from filelock import FileLock, Timeout
@@ -35,6 +38,23 @@ def head():
 @pytest.fixture
 def here():
     return SideSpec("here", "torch-eager", "cpu", sys.executable)
+
+
+@contextmanager
+def grpc_server():
+    """Answer every call with nothing, as an open head would."""
+
+    class Anything(grpc.GenericRpcHandler):
+        def service(self, _details):
+            return grpc.unary_unary_rpc_method_handler(lambda _request, _context: b"")
+
+    server = grpc.server(ThreadPoolExecutor(1), handlers=[Anything()])
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        server.stop(None).wait()
 
 
 def _far(address, runtime="jax", kind="cpu", **needs):
@@ -179,6 +199,68 @@ def test_a_head_that_asks_nobody_is_refused() -> None:
         for address in addresses:
             with pytest.raises(BadInput, match="asks nobody for a token"):
                 check_head(address, {"RAY_AUTH_TOKEN": TOKEN})
+
+
+@needs_ray
+@pytest.mark.slow
+def test_the_port_of_clients_and_that_of_nodes_are_told_apart(head) -> None:
+    node, client = head[0], head[1].removeprefix("ray://")
+    for address in (client, f"ray://{node}"):
+        with pytest.raises(BadInput, match="that no Ray head gives there"):
+            check_head(address, {"RAY_AUTH_TOKEN": TOKEN})
+
+
+def test_who_only_plays_a_head_is_none() -> None:
+    """A server that asks for a token and knows no call of Ray."""
+    seen = []
+
+    class Anything(grpc.GenericRpcHandler):
+        def service(self, details):
+            known = dict(details.invocation_metadata).get("authorization", "")
+            seen.append(known)
+
+            def answer(_request, context):
+                context.abort(grpc.StatusCode.UNIMPLEMENTED if known else grpc.StatusCode.UNAUTHENTICATED, "no")
+
+            return grpc.unary_unary_rpc_method_handler(answer)
+
+    server = grpc.server(ThreadPoolExecutor(1), handlers=[Anything()])
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        with pytest.raises(BadInput, match="that no Ray head gives there"):
+            check_head(f"127.0.0.1:{port}", {"RAY_AUTH_TOKEN": TOKEN})
+    finally:
+        server.stop(None).wait()
+    assert seen == ["", f"Bearer {TOKEN}"]
+
+
+@pytest.mark.parametrize("token", ["a\nb", "töken", "a\x01b", "a b", "x" * 5000])
+def test_a_token_that_is_none_is_shown_to_nobody(token) -> None:
+    with pytest.raises(BadInput, match="visible ASCII") as caught:
+        check_head("127.0.0.1:9", {"RAY_AUTH_TOKEN": token})
+    assert token not in str(caught.value)
+
+
+@pytest.mark.parametrize("missing", ["RAY_TLS_CA_CERT", "RAY_TLS_SERVER_KEY", "RAY_TLS_SERVER_CERT"])
+def test_encryption_without_a_certificate_is_refused(tmp_path, missing) -> None:
+    kept = tmp_path / "some.pem"
+    kept.write_text("some")
+    names = {"RAY_TLS_CA_CERT", "RAY_TLS_SERVER_KEY", "RAY_TLS_SERVER_CERT"} - {missing}
+    with pytest.raises(BadInput, match=missing):
+        check_head("127.0.0.1:9", {"RAY_USE_TLS": "1", **dict.fromkeys(names, str(kept))})
+
+
+def test_a_proxy_is_not_asked_for_the_way_to_the_head(monkeypatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    with grpc_server() as address, pytest.raises(BadInput, match="asks nobody for a token"):
+        check_head(address, {"RAY_AUTH_TOKEN": TOKEN})
+
+
+def test_what_stands_before_the_host_is_not_repeated() -> None:
+    with pytest.raises(BadInput) as caught:
+        check_head("user:secret@head:1", {})
+    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
