@@ -23,8 +23,8 @@ def show(run: str, *, as_json: bool) -> None:
         return
     write(f"Run {found.id}, {found.state}, {found.created_at[:16].replace('T', ' ')} UTC, {titled(found.workload)}")
     if found.split is not None:
-        tell_sections(sections(found.split.split, found.workload))
         tell_sections(verified_sections(found.split.verified) if found.split.verified is not None else ())
+        tell_sections(sections(found.split.split, found.workload))
     else:
         tell_answer(found)
     if found.outcomes:

@@ -56,11 +56,12 @@ def split(
     if as_json:
         document(shapes.split(run.split, run_id))
     else:
+        if run.split.verified is not None:
+            _tell_verified(run.split.verified)
+            write("\nThe plan:")
         tell_sections(sections(run.split.split, run.workload))
         if run.split.split.seconds is None and not verify and all(one.pool.attached for one in run.split.split.singles):
             write("\nNothing of these pools was measured yet: --verify measures, plans and runs it.")
-        if run.split.verified is not None:
-            _tell_verified(run.split.verified)
         write(f"\nKept: ./tandem show {run_id}; ./tandem report {run_id} --format html -o report.html")
     return _code(run.split, verify=verify)
 

@@ -335,7 +335,9 @@ def _provenance(run: Run) -> Section:
 
 
 def _reproduce(run: Run) -> Section:
-    codes = (("save as workload.json", facts.document_text(run)), ("then run", facts.command(run)))
+    asked = run.options.split
+    again = facts.command(run) if asked is None else split_text.command("workload.json", asked, run.options.objective)
+    codes = (("save as workload.json", facts.document_text(run)), ("then run", again))
     return Section("reproduce", "How to reproduce", ("The same question, asked again from the command line:",), (), (), codes)
 
 

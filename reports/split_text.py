@@ -15,6 +15,7 @@ from core.quantity import TIERS, Quantity, worst_tier
 from core.split import BreakEven, Curve, Move, Share, Single, Split, SplitOptions, pool_words
 from core.workload import Workload
 from reports.facts import ReasonRow, https_only
+from reports.split_prices import price_note
 from reports.theme import TIER_LOOKS
 from reports.view import UNKNOWN, Figure, amount_text, figure
 
@@ -300,7 +301,10 @@ def sections(split: Split, workload: Workload | None = None) -> tuple[Section, .
         Section(said.sentence, (*first, f"Link: {link_text(split.link)}", f"How: {mode_name(split.mode)}")),
         Section("Who does what", heads=("Pool", "Framework", "Share", "Amount", "Busy", "Waits", "A chip", "How"), rows=shares),
         Section("What moves", heads=("What", "Way", "Size", "Takes", "Waited for"), rows=moves),
-        Section("Beside one pool alone", heads=("", "Pools", time, f"Cost{amount}", f"Energy{amount}", "Fits"), rows=singles),
+        Section(
+            "Beside one pool alone", tuple(filter(None, (price_note(split),))),
+            ("", "Pools", time, f"Cost{amount}", f"Energy{amount}", "Fits"), singles,
+        ),
         Section("Where the time goes", heads=("Part", "Time", "Share"), rows=term_rows(split)),
         Section("Where the choice turns", heads=("If", "Now", "Turns at", "So"), rows=break_even_rows(split)),
         Section("Other ways of dividing", heads=("Way", "Time", "Why not"), rows=other_rows(split)),

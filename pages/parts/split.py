@@ -11,6 +11,7 @@ from pages.parts.tables import small_table
 from pages.parts.text import TIER_COLOR, plain, tier_label, tier_legend
 from reports import split_text as text
 from reports.charts import split_curve, split_pools, split_timeline
+from reports.split_prices import price_note
 from reports.split_run_text import timeline_rows
 from reports.view import UNKNOWN, Figure, figure
 
@@ -155,6 +156,8 @@ def beside_single(found: Split, workload: Workload) -> None:
         ],
         "The split and each pool alone, with 80 % bands",
     )
+    if note := price_note(found):
+        st.caption(plain(note, 1000))
     for row in rows[1:]:
         if row.missing:
             st.caption(plain(f"{row.label}: {row.missing}", 400))

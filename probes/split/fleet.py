@@ -62,7 +62,7 @@ def check_head(address: str, environ: Mapping[str, str]) -> None:
             raise BadInput(f"no token for {address}", "that of the cluster", expected)
         known = _code(channel, address, token)
         if known == "UNAUTHENTICATED":
-            raise BadInput(f"a token that {address} does not know", "that of the cluster", f"correct {TOKEN_FILE} or {TOKEN}")
+            raise BadInput(f"a token that {address} does not know", "that of the cluster", f"correct {_kept_in(environ)}")
         if known not in good:
             raise _no_head(address, known)
 
@@ -118,12 +118,20 @@ def _token(environ: Mapping[str, str]) -> str:
     """Return the token as Ray looks for it: the variable, then the file that is named, then that of the home directory."""
     if environ.get(TOKEN):
         return environ[TOKEN].strip()
-    named = environ.get(TOKEN_FILE)
-    path = Path(named) if named else Path(environ.get("HOME") or os.sep) / ".ray" / "auth_token"
     try:
-        return path.read_text(encoding="utf-8").strip()
+        return _file(environ).read_text(encoding="utf-8").strip()
     except (OSError, ValueError):
         return ""
+
+
+def _file(environ: Mapping[str, str]) -> Path:
+    named = environ.get(TOKEN_FILE)
+    return Path(named) if named else Path(environ.get("HOME") or os.sep) / ".ray" / "auth_token"
+
+
+def _kept_in(environ: Mapping[str, str]) -> str:
+    """Return where the token came from, in words."""
+    return TOKEN if environ.get(TOKEN) else f"the one in {_file(environ)}, or set {TOKEN_FILE}"
 
 
 def _channel(place: str, certificates: tuple[bytes, bytes, bytes] | None) -> Any:
