@@ -88,6 +88,8 @@ def _gone(before):
 def test_a_side_on_a_node_and_a_side_here_do_the_steps_of_one_runtime(head, here, settings, tasks, place) -> None:
     before = _sides_alive()
     told = verify(tasks["data"], (_far(head[place]), here), settings, 0.5, GRPC)
+    if isinstance(told, SplitFailure) and "Starting Ray client server failed" in told.error:  # Ray's own, on a loaded machine
+        told = verify(tasks["data"], (_far(head[place]), here), settings, 0.5, GRPC)
     assert isinstance(told, Ran), told
     assert told.holds
     assert len(told.checks) >= 4
