@@ -18,6 +18,7 @@ PAGES = ("", "history", "devices", "about", FINISHED)
 
 
 def _settled(page: Page) -> None:
+    """Wait for the script to end: until then parts of its last run stand beside those of this one."""
     page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]')
 
 
@@ -43,10 +44,12 @@ def finished(portal: Portal, browser: Browser) -> str:
     expect(page.get_by_text("batch 16").first).to_be_visible()
     expect(page.get_by_text("This machine", exact=True).first).to_be_visible()
 
+    _settled(page)
     page.get_by_test_id("stPopover").filter(has_text="Options").get_by_role("button").click()
     for runtime in ("jax", "torch-eager"):
         page.get_by_role("button", name=runtime, exact=True).click()
         expect(page).to_have_url(re.compile(f"runtime={runtime}"))
+        _settled(page)
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Probe this machine").click()
 
@@ -72,6 +75,8 @@ def test_a_finished_run_is_there_after_reload_and_restart(finished: str, page: P
 
 def test_reasons_open_and_their_link_restores_them(finished: str, page: Page) -> None:
     page.goto(finished)
+    expect(page.get_by_role("tab", name="Reasons")).to_be_visible()
+    _settled(page)
     page.get_by_role("tab", name="Reasons").click()
     expect(page).to_have_url(re.compile("show=Reasons"))
     page.reload()
@@ -120,6 +125,8 @@ def test_nothing_overflows_on_a_phone(finished: str, portal: Portal, browser: Br
 
 def test_a_cancelled_run_keeps_what_it_measured_and_says_so(finished: str, portal: Portal, page: Page) -> None:
     page.goto(f"{portal.address}/?workload=mlp:train&runtime=torch-eager&budget=60")
+    expect(page.get_by_role("button", name="Probe this machine")).to_be_visible()
+    _settled(page)
     page.get_by_role("button", name="Probe this machine").click()
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_text(re.compile("Cancelled. What was measured is kept"))).to_be_visible()
@@ -130,6 +137,8 @@ def test_a_cancelled_run_keeps_what_it_measured_and_says_so(finished: str, porta
 
 def test_a_run_can_be_deleted_by_keyboard_alone(finished: str, portal: Portal, page: Page) -> None:
     page.goto(finished)
+    expect(page.get_by_role("button", name="Delete")).to_be_visible()
+    _settled(page)
     page.get_by_role("button", name="Delete").focus()
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Delete for good").focus()
