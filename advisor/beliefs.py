@@ -152,6 +152,8 @@ ORDINARY_MATMUL = 0.68
 
 WIDE_TILE_TPUS = ("tpu-v6e", "tpu-v7", "tpu-8i", "tpu-8t")
 """TPUs whose matrix unit is 256 wide. Source: jax-ml.github.io/scaling-book."""
+TWO_CORES = ("tpu-v2", "tpu-v3")
+"""TPUs on which a program sees one core and half of the chip's memory. Source: cloud.google.com/tpu/docs/v2, v3."""
 
 FUSED_TRAFFIC = {"elementwise": 0.35, "norm": 0.6, "matmul": 1.0}
 """Share of memory traffic that is left when a compiler fuses a chain of element-wise operations (prior)."""

@@ -10,6 +10,8 @@ from math import prod
 
 from core.symbols import Extent, value_of
 
+PRODUCT = "product of "
+"""What the detail of an `off_tile` mark begins with where a matrix product is meant, rather than an array."""
 WORD = "word"
 """Symbol: bytes of one element of the compute dtype."""
 
@@ -113,6 +115,9 @@ class Picture:
         facts: whole numbers that no operation shows (`active_parameters`).
         notes: what was assumed, guessed or left out.
         derived: whether the backward pass was derived from the forward one.
+        tiled_forward: as `peak_forward`, with the inputs, where arrays lie in the tiles of a TPU as they are written; empty
+            where that is not much more.
+        tiled_training: the same as `peak_training`.
     """
 
     title: str
@@ -128,6 +133,8 @@ class Picture:
     facts: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
     derived: bool = True
+    tiled_forward: tuple[Extent, ...] = ()
+    tiled_training: tuple[Extent, ...] = ()
 
     @property
     def parameter_count(self) -> int:

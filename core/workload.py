@@ -70,11 +70,20 @@ class Peaks:
         forward_bytes: of one forward pass without gradients, its input among them.
         training_bytes: of one forward and backward pass, the same.
         cache_bytes: keys and values of the whole batch.
+        tiled_forward_bytes: as `forward_bytes` where arrays lie in the tiles of a TPU as they are written; 0 where that is
+            not much more.
+        tiled_training_bytes: the same of `training_bytes`.
+        inflated: the array that tiles add most to, such as `256 x 512 x 2 fp32`; empty without one.
+        inflated_times: bytes of that array in tiles over its own.
     """
 
     forward_bytes: int
     training_bytes: int
     cache_bytes: int = 0
+    tiled_forward_bytes: int = 0
+    tiled_training_bytes: int = 0
+    inflated: str = ""
+    inflated_times: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

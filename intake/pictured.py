@@ -6,7 +6,7 @@ from math import prod
 
 from core.graph import DTYPE_BITS
 from core.ops import DTYPE_BYTES, Op
-from core.picture import WORD, Operation, Picture, PictureBlock, greatest
+from core.picture import PRODUCT, WORD, Operation, Picture, PictureBlock, greatest
 from core.symbols import BATCH, LENGTH, value_of
 from core.workload import Block, Peaks
 
@@ -56,10 +56,20 @@ def blocks_of(picture: Picture, batch: int, length: int | None, dtype: str) -> P
         greatest(picture.peak_forward, values) + given,
         greatest(picture.peak_training, values) + given,
         value_of(picture.cache, values) * batch,
+        greatest(picture.tiled_forward, values),
+        greatest(picture.tiled_training, values),
+        *_most_inflated(picture),
     )
     made = (_block(block, values, dtype) for block in picture.blocks)
     blocks = tuple(one for one in made if one.ops_forward or one.ops_backward or one.parameter_count or one.activation_bytes)
     return Pictured(blocks, peaks, batch, length)
+
+
+def _most_inflated(picture: Picture) -> tuple[str, float]:
+    """Return the array that tiles of a TPU add most to, and by how many times."""
+    arrays = [one for one in picture.operations if one.mark in ("unit_axis", "off_tile") and not one.detail.startswith(PRODUCT)]
+    worst = max(arrays, key=lambda one: one.padded - one.extent, default=None)
+    return ("", 1.0) if worst is None else (worst.detail, worst.padded / worst.extent)
 
 
 def _block(block: PictureBlock, values: dict[str, int], dtype: str) -> Block:

@@ -1,6 +1,7 @@
 """What every test shares: a data folder of its own, so that no test reads or writes the user's runs, and the suite's order."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,6 +38,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the groups that hold slow tests: a long one at the end would leave a core idle."""
     slow = {group_of(item.nodeid) for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: group_of(item.nodeid) not in slow)
+
+
+def pytest_configure() -> None:
+    """Let what tests start be stopped by Ctrl-C, also where a shell that ran the suite in the background ignores it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,6 +3,7 @@
 No part of the cost model knows these operations well: the factors are the smallest that public measurements report, rounded.
 """
 
+from advisor.beliefs import TWO_CORES
 from advisor.rules import Finding, job_rule, rule
 from advisor.rules.ages import PACKAGES, PRACTICE, SILICON, TPU_ONLY, facts
 from advisor.rules.case import Case, Code
@@ -20,8 +21,6 @@ RECURRENT = ("rnn", "lstm", "gru")
 VOLUMES = ("conv3d", "conv-3d", "convolution-3d")
 FEW = 1e5
 BAGS = 1e6
-TWO_CORES = ("tpu-v2", "tpu-v3")
-"""TPUs on which a program sees one core and half of the chip's memory."""
 NO_SPARSE_CORE = ("tpu-v2", "tpu-v3", "tpu-v5e")
 LONG_LOOP = 1_000
 CHAIN, MATRIX_UNIT = 50, 128

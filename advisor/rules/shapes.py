@@ -4,7 +4,8 @@ import re
 from functools import cache
 from math import ceil
 
-from advisor.beliefs import WIDE_TILE_TPUS
+from advisor.beliefs import CHIP_HABITS, TWO_CORES, WIDE_TILE_TPUS
+from advisor.memory import parameter_bytes
 from advisor.rules import Finding, job_rule, rule
 from advisor.rules.ages import PRACTICE, SILICON, TPU_ONLY, facts
 from advisor.rules.case import Case, Code
@@ -239,3 +240,53 @@ def unit_axes_are_blown_up(case: Case) -> Finding | None:
         f"{', '.join(found)} over a last axis of length 1: it is padded to {LANES} (two such axes to {SUBLANES} x {LANES}, "
         "1,024 times the memory); move or merge unit axes",
     )
+
+
+@rule("R216", facts(
+    "tile_padding", "warn", "from 1.5 times the memory of a pass; computed from the case",
+    "what XLA reported of github.com/tensorflow/tensorflow issue 30803, pytorch/xla issue 6674 and google/flax issue 1733",
+    SILICON, kinds=TPU_ONLY,
+))
+def arrays_are_blown_up(case: Case) -> Finding | None:
+    """The two last axes of an array are filled up to 8 and 128 on a TPU where the compiler does not lay others innermost."""
+    peaks, tiled = case.workload.peaks, _tiled_bytes(case)
+    if peaks is None or not tiled or not peaks.inflated:
+        return None
+    return Finding(
+        "warn",
+        f"an array of {peaks.inflated} takes {peaks.inflated_times:.3g} times its size in tiles of {SUBLANES} x {LANES} as it is "
+        "written: put long axes last, or merge short ones",
+    )
+
+
+@rule("R217", facts(
+    "per_chip_memory", "penalise", "rank x 0.5; bytes in tiles computed from the case",
+    "programs that fitted without padding and failed: tensorflow/tensorflow issue 30803, pytorch/xla issue 6674, google/flax "
+    "issue 1733, DifferentiableUniverseInitiative/flowpm issue 27", PRACTICE, kinds=TPU_ONLY,
+))
+def arrays_may_not_fit_once_padded(case: Case) -> Finding | None:
+    """What a pass holds fits in a core of a TPU, and no longer does when arrays are padded as they are written."""
+    peaks, tiled = case.workload.peaks, _tiled_bytes(case)
+    if peaks is None or not tiled or case.chip is None:
+        return None
+    own = parameter_bytes(case.workload) * case.code.parameters / case.fewest
+    cores = 2 if case.key in TWO_CORES else 1
+    room = case.chip.memory_bytes / cores - CHIP_HABITS["tpu"].reserve_bytes - own
+    plain = (peaks.training_bytes if case.workload.trains else peaks.forward_bytes) / case.fewest
+    if not plain <= room < tiled / case.fewest:
+        return None
+    return Finding(
+        "penalise",
+        f"padded to tiles as it is written, a pass holds {tiled / case.fewest / 1e9:.3g} GB where a program has "
+        f"{room / 1e9:.3g} ({plain / 1e9:.3g} without padding): it does not fit unless the compiler lays other axes innermost; "
+        "put long axes last",
+        0.5,
+    )
+
+
+def _tiled_bytes(case: Case) -> int:
+    """Return what the pass of the task holds in tiles; 0 where that is not much more than without."""
+    peaks = case.workload.peaks
+    if peaks is None:
+        return 0
+    return peaks.tiled_training_bytes if case.workload.trains else peaks.tiled_forward_bytes

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from core.graph import VIEW, Graph, Node
@@ -11,6 +11,7 @@ from core.symbols import LENGTH, Extent, Polynomial, symbol, total
 from intake.picture.backward import Gradients, backward_nodes, gradients_of
 from intake.picture.parts import Part, parts_of
 from intake.picture.portability import portability_of
+from intake.picture.tiles import Tiles, inflated
 from intake.picture.timeline import Span, compute_dtype, derived_spans, forward_spans, peaks, size_of, traced_spans
 
 CACHE = "kv_cache_bytes_per_token"
@@ -67,14 +68,26 @@ def picture_of(graph: Graph) -> Picture:
     facts = dict(graph.facts)
     cache, word = facts.pop(CACHE, 0), _WORD_BYTES.get(dtype, 4)
     given = [size_of(graph, at, dtype) for at, one in enumerate(graph.tensors) if one.role == "input" and one.storage == at]
-    symbols = dict(graph.symbols)
-    return Picture(
+    symbols, forward = dict(graph.symbols), forward_spans(graph, dtype)
+    passing = [span for span in training if not span.left]
+    return _with_tiles(Picture(
         graph.title, graph.format, tuple(_blocks(piles, unused)), (*graph.symbols, (WORD, word)),
-        peaks(forward_spans(graph, dtype), symbols),
-        peaks([span for span in training if not span.left], symbols), peaks(training, symbols), total(given),
+        peaks(forward, symbols), peaks(passing, symbols), peaks(training, symbols), total(given),
         cache // word * symbol(WORD) * symbol(LENGTH) if cache else 0, portability_of(graph, parts, dtype),
         tuple(facts.items()), graph.notes, not graph.has_backward,
-    )  # fmt: skip
+    ), graph, forward, passing)  # fmt: skip
+
+
+def _with_tiles(picture: Picture, graph: Graph, forward: list[Span], training: list[Span]) -> Picture:
+    """Return a picture with what its passes hold, inputs among it, when arrays lie in the tiles of a TPU."""
+    tiles, symbols, values = Tiles(graph, compute_dtype(graph)), dict(graph.symbols), dict(picture.symbols)
+    given = total(tiles.size_of(at) for at, one in enumerate(graph.tensors) if one.role == "input" and one.storage == at)
+    held = [(tiles.spans(forward) + list(tiles.turned()), picture.peak_forward), (tiles.spans(training), picture.peak_training)]
+    found = [
+        inflated(tuple(one + given for one in peaks(spans, symbols)), tuple(one + picture.inputs for one in plain), values)
+        for spans, plain in held
+    ]  # fmt: skip
+    return replace(picture, tiled_forward=found[0], tiled_training=found[1])
 
 
 def _training(graph: Graph, found: Gradients, dtype: str) -> tuple[list[Span], frozenset[int]]:

@@ -59,6 +59,8 @@ def picture_rows(picture: Picture) -> dict[str, object]:
         "peak_training": [written(one) for one in picture.peak_training],
         "peak_step": [written(one) for one in picture.peak_step], "operations": marks,
         "facts": list(map(list, picture.facts)), "notes": list(picture.notes), "derived": picture.derived,
+        "tiled_forward": [written(one) for one in picture.tiled_forward],
+        "tiled_training": [written(one) for one in picture.tiled_training],
     }  # fmt: skip
 
 
@@ -71,6 +73,7 @@ def _picture(plain: Any) -> Picture:
         _extent(plain["cache"]),
         tuple(_portability(row) for row in plain["operations"]), _pairs(plain["facts"]),
         tuple(map(_text, plain["notes"])), plain["derived"] is True,
+        _extents(plain.get("tiled_forward", ())), _extents(plain.get("tiled_training", ())),
     )  # fmt: skip
     _check(picture)
     return picture
@@ -78,7 +81,8 @@ def _picture(plain: Any) -> Picture:
 
 def _check(picture: Picture) -> None:
     """Check that every symbol that a size follows has a value: another batch or length is put in its place."""
-    used = symbols_in((picture.inputs, picture.cache, *picture.peak_forward, *picture.peak_training, *picture.peak_step))
+    tiled = (*picture.tiled_forward, *picture.tiled_training)
+    used = symbols_in((picture.inputs, picture.cache, *picture.peak_forward, *picture.peak_training, *picture.peak_step, *tiled))
     for block in picture.blocks:
         used |= symbols_in((block.saved, block.given, *(side for one in block.operations for side in one.dims)))
     if unknown := sorted(used - {name for name, value in picture.symbols if value > 0}):

@@ -5,36 +5,16 @@ from dataclasses import replace
 from math import prod
 
 from core.graph import DTYPE_BITS, VIEW, Graph, Node, Tensor
-from core.picture import Portability
+from core.picture import PRODUCT, Portability
 from core.symbols import Extent, value_of
 from intake.picture.parts import Part
+from intake.picture.tiles import INFLATED, LANES, Tiles, tiled_bytes
 
-LANES, ROWS, LEAST_BYTES = 128, 8, 65_536
-"""Lanes and rows of a TPU's vector registers, and bytes below which the padding of a tensor is not told."""
-INFLATED = 1.5
-"""Times its logical size from which on a padded tensor is told."""
+LEAST_BYTES = 65_536
+"""Bytes below which the padding of a tensor is not told."""
 
 BY_ELEMENT = ("aten.", "GatherElements", "ScatterElements")
 """Formats in which one index stands for a whole place; in XLA's own the coordinates are there already."""
-
-
-def tiled_bytes(shape: Sequence[int], dtype: str) -> int:
-    """Return the bytes of a tensor in the tiles of a TPU: the last axis up to 128, the one before it up to 8.
-
-    XLA takes a tile of 2 or 4 rows where there are no more; narrower elements share words of 32 bits, of which a tile has two
-    rows at least, so that bf16 has 4 rows at least. One axis alone lies along the lanes.
-
-    Source: XLA, "Tiled layout"; what its reports of memory print: bf16 of a unit axis in T(4,128)(2,1), fourfold
-    (github.com/pytorch/xla/issues/6674), fp32 in T(2,128) (issues/3041), a last axis of one in T(8,128), 128-fold (issues/1965).
-    """
-    bits = max(4, DTYPE_BITS[dtype])
-    sides = list(shape) or [1]
-    sides[-1] = -(-sides[-1] // LANES) * LANES
-    if len(sides) > 1:
-        least = 2 * max(1, 32 // bits)
-        rows = min(ROWS, max(least, 1 << (max(1, sides[-2]) - 1).bit_length()))
-        sides[-2] = -(-sides[-2] // rows) * rows
-    return prod(sides) * bits // 8
 
 
 def portability_of(graph: Graph, parts: Sequence[Part], dtype: str) -> tuple[Portability, ...]:
@@ -52,7 +32,7 @@ def portability_of(graph: Graph, parts: Sequence[Part], dtype: str) -> tuple[Por
         for one in _marks_of(graph, node, values, where.get(at, "the backward pass")):
             known = marks.get((one.mark, one.detail))
             marks[one.mark, one.detail] = one if known is None else _joined(known, one)
-    return (*marks.values(), *_padded(graph, where, values), *_off_tile(graph, where, values, dtype))
+    return (*marks.values(), *_padded(graph, where, Tiles(graph, dtype)), *_off_tile(graph, where, values, dtype))
 
 
 def _joined(known: Portability, one: Portability) -> Portability:
@@ -86,7 +66,7 @@ def _index_bytes(graph: Graph, node: Node, values: dict[str, int]) -> tuple[int,
     return max(sizes, key=lambda pair: pair[1], default=(0, 0))
 
 
-def _padded(graph: Graph, where: dict[int, str], values: dict[str, int]) -> list[Portability]:
+def _padded(graph: Graph, where: dict[int, str], tiles: Tiles) -> list[Portability]:
     """Return tensors that tiles would inflate, equal shapes together."""
     found: dict[tuple[tuple[int, ...], str], Portability] = {}
     for at, node in enumerate(graph.nodes):
@@ -94,8 +74,7 @@ def _padded(graph: Graph, where: dict[int, str], values: dict[str, int]) -> list
             continue
         for index in node.outputs:
             one = graph.tensors[index]
-            logical, padded = _sizes(one, values)
-            shape = tuple(value_of(side, values) for side in one.shape)
+            shape, logical, padded = tiles.numbers_of(index)
             if padded < max(LEAST_BYTES, INFLATED * logical):
                 continue
             known = found.get((shape, one.dtype))
@@ -116,7 +95,7 @@ def _off_tile(graph: Graph, where: dict[int, str], values: dict[str, int], dtype
         flop, padded = 2 * batch * m * n * k, 2 * batch * m * prod(wide)
         if padded <= flop * 1.02:
             continue
-        name = f"product of {_written((n, k))}"
+        name = f"{PRODUCT}{_written((n, k))}"
         known = found.get(name)
         told = Portability("off_tile", name, 1, where.get(at, ""), flop, padded)
         found[name] = told if known is None else replace(known, count=known.count + 1)

@@ -189,6 +189,15 @@ def _uses(graph: Graph, steps: Sequence[Node]) -> tuple[dict[int, int], dict[int
     return born, last
 
 
+def needed_until(steps: Sequence[Node]) -> dict[int, int]:
+    """Return for each tensor, whatever memory it shares, the moment of the last of some steps that names it.
+
+    Args:
+        steps: in their order.
+    """
+    return {at: moment for moment, node in enumerate(steps) for at in (*node.outputs, *node.inputs)}
+
+
 def peaks(spans: Sequence[Span], symbols: Mapping[str, int]) -> tuple[Extent, ...]:
     """Return the bytes held at the worst moments: for each of a grid of values of the symbols, those at its worst.
 

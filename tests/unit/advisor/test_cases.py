@@ -159,8 +159,12 @@ def test_the_verdict_holds_from_95_per_cent_on():
     assert held
     assert said == (
         "holds: 19 of 20 cases right (95.0 %), 19 of 20 words told, 0 of 1 further ones right (0.0 %), "
-        "1 of 1 neighbours silent (100.0 %)"
+        "1 of 1 neighbours silent (100.0 %), 0 of 0 that lacked memory said not to fit (none asked)"
     )
+    fits = Judged("c", 1, 0, "none", (), 0.0, (1, 0))
+    full = Judged("d", 1, 1, "none", (), 0.0, (1, 1))
+    assert verdict([right] * 20, [full] * 9 + [fits], [right])[0]
+    assert not verdict([right] * 20, [full] * 8 + [fits], [right])[0]
     assert not verdict([right] * 18 + [wrong] * 2, [right], [right])[0]
     assert not verdict([right] * 19, [], [right] * 9 + [wrong])[0]
     assert not verdict([], [], [])[0]

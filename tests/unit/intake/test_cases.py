@@ -17,7 +17,7 @@ from core.symbols import Extent, symbol, value_of
 from intake.code import SourceFile, expand, facts, scan_tree
 from intake.picture import picture_of
 from intake.picture.draw import CACHE
-from intake.picture.portability import tiled_bytes
+from intake.picture.tiles import tiled_bytes
 from intake.readers.jaxpr import text_graph
 from intake.readers.stablehlo import module_graph
 from tests.unit.intake.picture.sketch import Sketch

@@ -6,6 +6,7 @@ import pytest
 
 from advisor.rules.case import Case, case_of, code_of
 from core.ops import Op
+from core.workload import Peaks
 from tests.unit.advisor.rules import test_case_rules
 from tests.unit.advisor.rules.subjects import CASE_RULES, LLAMA, MLP, RESNET, WRITES, case, said
 from tests.unit.advisor.test_rules import FIRES as FIRST
@@ -28,6 +29,15 @@ def with_ops(runtime: str, accelerator: str, *ops: Op) -> Case:
     plain = case(runtime, accelerator, TINY)
     workload = replace(plain.workload, ops=ops)
     return case_of(workload, code_of(workload), plain.runtime, plain.kind, plain.chip, accelerator)
+
+
+def holds(accelerator: str, plain_gb: float, tiled_gb: float) -> Case:
+    """A case of a pass that holds so much, and so much in tiles."""
+    one = with_ops("jax", accelerator)
+    plain, tiled, shape = int(plain_gb * 1e9), int(tiled_gb * 1e9), "256 x 512 x 128 x 2 fp32" if tiled_gb else ""
+    peaks = Peaks(plain, plain, 0, tiled, 0, shape, 64.0)
+    workload = replace(one.workload, peaks=peaks)
+    return case_of(workload, code_of(workload), one.runtime, one.kind, one.chip, accelerator)
 
 
 def on(accelerator: str, count: int) -> dict[str, object]:
@@ -116,6 +126,8 @@ FIRES: dict[str, Case] = {
     "R213": case("tf-graph", "a100-80", existing={"framework": "jax"}),
     "R214": case("tf-graph", "tpu-v2", RESNET, existing={"framework": "tensorflow"}),
     "R215": with_ops("jax", "tpu-v3", Op("gather", (33_554_432, 1), "fp32")),
+    "R216": holds("tpu-v3", 0.5, 34.0),
+    "R217": holds("tpu-v3", 0.5, 17.5),
 }
 SILENT: dict[str, tuple[Case, ...]] = {
     "R044": (case("jax", "tpu-v4"), with_ops("jax", "h100-sxm", Op("softmax", (4096, 1), "fp32"))),
@@ -258,6 +270,11 @@ SILENT: dict[str, tuple[Case, ...]] = {
     "R214": (case("tf-graph", "t4", RESNET, existing={"framework": "tensorflow"}), case("tf-graph", "tpu-v2", RESNET)),
     "R215": (with_ops("jax", "tpu-v4", Op("gather", (33_554_432, 1), "fp32")),
         with_ops("jax", "tpu-v3", Op("gather", (33_554_432, 64), "fp32"))),
+    "R216": (holds("tpu-v3", 0.5, 0.0), holds("h100-sxm", 0.5, 34.0), case("jax", "tpu-v4")),
+    "R217": (
+        holds("tpu-v3", 0.5, 15.5), holds("tpu-v4", 0.5, 17.5), holds("tpu-v3", 17.0, 34.0), holds("v100-16", 0.5, 34.0),
+        case("jax", "tpu-v4"),
+    ),
     "R210": (
         case("torch-eager", "a100-80", BERT, existing={"libraries": ["flash-attn"]}), case("torch-eager", "t4", BERT),
         case("torch-eager", "t4", BERT, existing={"libraries": ["flash-attn"], "versions": {"flash-attn": "1.0.9"}}),

@@ -4,6 +4,7 @@ import json
 import zlib
 from base64 import urlsafe_b64encode
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -41,6 +42,13 @@ def test_a_picture_comes_back_whole():
     assert packed(PICTURE).replace("-", "").replace("_", "").isalnum()
 
 
+def test_what_tiles_hold_comes_back_and_a_picture_of_before_they_were_counted_is_read():
+    picture = replace(PICTURE, tiled_forward=(4096 * BATCH,), tiled_training=(4096 * BATCH, 7))
+    assert unpacked(packed(picture)) == picture
+    before = {key: value for key, value in ROWS.items() if not key.startswith("tiled")}
+    assert unpacked(text_of(before)) == replace(PICTURE, tiled_forward=(), tiled_training=())
+
+
 def deflated(data: bytes) -> str:
     return urlsafe_b64encode(zlib.compress(data)).decode()
 
@@ -65,8 +73,9 @@ def test_text_that_inflates_without_end_is_refused_before_it_fills_the_memory():
     (("blocks", 0, 1), 0), (("blocks", 0, 1), 10**40), (("blocks", 0, 2, 0, 0), "product"), (("blocks", 0, 2, 0, 1), [1, 2]),
     (("blocks", 0, 2, 0, 1, 1), -4), (("blocks", 0, 2, 0, 1, 1), "tokens"), (("blocks", 0, 2, 0, 2), "float"),
     (("blocks", 0, 2, 0, 3), 0), (("blocks", 0, 3, 0, 0), ["batch"]), (("blocks", 0, 4), "tokens"), (("peak_forward",), ["q*q"]),
-    (("peak_training", 0), -1), (("inputs",), "batch + "), (("cache",), None), (("symbols",), []), (("symbols", 0, 1), 0),
-    (("title",), 7), (("operations",), [["fp64", "", -1, "", 0, 0]]), (("facts",), [["n", -1]]), (("notes",), [None]),
+    (("tiled_forward",), ["q*q"]), (("peak_training", 0), -1), (("inputs",), "batch + "), (("cache",), None),
+    (("symbols",), []), (("symbols", 0, 1), 0), (("title",), 7), (("operations",), [["fp64", "", -1, "", 0, 0]]),
+    (("facts",), [["n", -1]]), (("notes",), [None]),
 ])  # fmt: skip
 def test_a_field_that_no_picture_has_is_refused(path, value):
     with pytest.raises(BadInput, match=r"got no picture of a model \("):

@@ -4,7 +4,7 @@ import pytest
 
 from core.symbols import symbol
 from intake.picture import picture_of
-from intake.picture.portability import tiled_bytes
+from intake.picture.tiles import tiled_bytes
 from tests.unit.intake.picture.sketch import Sketch
 
 BATCH = symbol("batch")
