@@ -8,17 +8,23 @@ Pure numbers in and out; see `advisor.split.portfolio_words`.
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from time import monotonic
 
-from advisor.split.portfolio_assignment import LARGE, Assigning
+from advisor.split.portfolio_anneal import Annealing
+from advisor.split.portfolio_assignment import Assigning
 from advisor.split.portfolio_choices import Table, tabled
 from advisor.split.portfolio_list import listed
 from advisor.split.portfolio_schedule import Seek, planned, scheduled
 from advisor.split.portfolio_tell import told
 from advisor.split.portfolio_words import PortfolioPlan, PortfolioProblem
 
-LIMIT_S = 8.0
+LIMIT_S = 9.0
 """Seconds that a search may take unless said."""
+PROOF = 0.6
+"""Part of that time in which an assignment is looked for that is proven to be cheapest; then a plan that is near its bound."""
+BOUND_S = 1.0
+"""Seconds for the bound of plans that place less than what may be possible."""
 ORDER_S = 0.1
 """Seconds at most for the order of one pool, once it is clear who goes there."""
 
@@ -60,8 +66,8 @@ def _by_itself(problem: PortfolioProblem, pool: str, limit_s: float) -> Portfoli
 def _cheapest(table: Table, clock: Callable[[], float], until: float) -> PortfolioPlan:
     """Return the plan of least cost or energy."""
     prices = [one.usd if table.problem.objective == "cost" else one.joules for one in table.choices]
-    assigning = Assigning(table, prices)
-    state = assigning.run(clock, until)
+    assigning, begun = Assigning(table, prices), clock()
+    state = assigning.run(clock, begun + PROOF * (until - begun))
     plans = [listed(table, prices), listed(table, prices, state.chosen), *state.repaired]
     if state.fits:
         plans.append(state.starts)
@@ -71,8 +77,15 @@ def _cheapest(table: Table, clock: Callable[[], float], until: float) -> Portfol
         missing = sum(work.priority for index, work in enumerate(table.problem.works) if index not in placed)
         return missing, sum(prices[index] for index in plan)
 
+    guide = None if state.fits else assigning.guide()
+    if guide is not None:
+        found = Annealing(table, prices, guide, assigning.full()).run(min(plans, key=worth), clock, until - ORDER_S)
+        if sum(table.choices[index].usd for index in found) <= (table.problem.budget_usd or inf) * (1 + 1e-9):
+            plans.append(found)
     best = min(plans, key=worth)
-    bound = worth(best)[1] if state.fits and state.exact and len(table.choices) <= LARGE else min(state.bound, worth(best)[1])
+    missing, value = worth(best)
+    bound = state.bound if missing <= state.missing else assigning.priced(missing, BOUND_S)[1]
+    bound = min(bound, value)
     if until > clock():
         best = _ordered(table, best, clock, until)
     return told(table, best, bound)

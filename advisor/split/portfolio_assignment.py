@@ -4,7 +4,7 @@ Cost and energy depend on who goes where and not on when, so that time is left t
 is checked, and a set that does not fit is forbidden, in its smallest form and for all choices that need no less. At first by
 energy (what must be done between two moments, whatever the starts, is at most chips x time), which is cheap and strong; then by
 an exact search for starts. When nothing is left to forbid, the assignment is the optimum; at any time before, it is a bound.
-Sets of many workloads are not worth a proof: their pool's time is then filled a little less, for the plan and not for the bound.
+Sets of many workloads are not worth a proof: the search then ends with its bound, and `advisor.split.portfolio_anneal` goes on.
 
 Source: J. N. Hooker, "Planning and scheduling by logic-based Benders decomposition", Operations Research 55(3), 2007; energetic
 reasoning after P. Baptiste, C. Le Pape, W. Nuijten, "Satisfiability tests and time-bound adjustments for cumulative scheduling
@@ -17,6 +17,7 @@ from math import ceil, inf
 from typing import Any
 
 from advisor.split.highs import milp
+from advisor.split.portfolio_anneal import Guide, dear_of
 from advisor.split.portfolio_choices import Choice, Table
 from advisor.split.portfolio_list import RULES, listed
 from advisor.split.portfolio_schedule import scheduled
@@ -31,13 +32,13 @@ LARGE = 400
 """Choices from which on a programme is solved to a part of a thousand, and not to the end."""
 MOST_PROVEN = 14
 """Workloads of one pool up to which it is proven that they do not fit."""
-FIRST_SLACK, MORE_SLACK = 0.003, 1.6
-"""Part of a pool's time that is left free when its starts cannot be found, and by what it grows when that is not enough."""
+PART = 0.25
+"""Part of the time left that one large programme may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Factors of choices and what their sum must not exceed; `pool` where that is its time, of which some may be left free."""
+    """Factors of choices and what their sum must not exceed; `pool` where that is its time."""
 
     factors: dict[int, float]
     limit: float
@@ -55,7 +56,6 @@ class Assignment:
         fits: whether every pool can do its set.
         starts: of the sets that fit, by choice.
         repaired: plans by list that were made of assignments that did not fit.
-        exact: whether no pool had to leave time free for the plan to fit.
         rounds: programmes that were solved.
     """
 
@@ -65,7 +65,6 @@ class Assignment:
     fits: bool = False
     starts: dict[int, float] = field(default_factory=dict[int, float])
     repaired: list[dict[int, float]] = field(default_factory=list[dict[int, float]])
-    exact: bool = True
     rounds: int = 0
 
 
@@ -84,7 +83,7 @@ class Assigning:
         self.prices = [price / self.scale for price in prices]
         self.rows: list[Row] = self._given()
         self.known: dict[frozenset[int], tuple[dict[int, float] | None, bool]] = {}
-        self.free = [0.0] * len(table.problem.pools)
+        self.large = len(table.choices) > LARGE
 
     def _given(self) -> list[Row]:
         """Return the rows of quotas and budget."""
@@ -103,7 +102,7 @@ class Assigning:
         ]
 
     def run(self, clock: Callable[[], float], until: float) -> Assignment:
-        """Assign and forbid until everything fits or time is up.
+        """Assign and forbid until everything fits, a set is not worth a proof, or time is up.
 
         Args:
             clock: seconds from any moment on.
@@ -116,36 +115,68 @@ class Assigning:
             state.rounds += 1
             if not placeable:
                 _, missing = self._solved(max(0.2, until - clock()), placing=True)
-                state.missing, placeable = max(state.missing, ceil(missing - 1e-6)), True
-            state.exact, left = not any(self.free), max(0.2, until - clock())
-            if state.exact:
-                found, bound = self._solved(left, missing=state.missing)
-                if found is None and bound == inf:
-                    placeable = False  # what was forbidden since leaves no room for as many
-                    continue
-                state.bound = max(state.bound, bound)
-            else:
-                found = self._solved(left, missing=state.missing, freely=True)[0] or self._fewer(left)
+                missing, placeable = max(state.missing, ceil(missing - 1e-6)), True
+                state.missing, state.bound = missing, state.bound if missing == state.missing else 0.0
+            found, bound = self.priced(state.missing, max(0.2, until - clock()))
+            if found is None and bound == inf:
+                placeable = False  # what was forbidden since leaves no room for as many
+                continue
+            state.bound = max(state.bound, bound)
             if found is None:
                 return state
             state.chosen, state.starts = tuple(index for index, part in found.items() if part > 0.5), {}
             cuts = self._overfilled(dict.fromkeys(state.chosen, 1.0))
             self.rows += cuts
-            if not cuts and self._timed(state, clock, until):
-                return state
-            if not cuts:
-                self._fill(clock, until)
+            if cuts:
+                continue
+            ends = self._timed(state, clock, until)
+            if not state.fits:
                 state.repaired.append(listed(self.table, self.prices, state.chosen))
+            if ends:
+                return state
+            self._fill(clock, until)
         return state
 
-    def _fewer(self, left_s: float) -> dict[int, float] | None:
-        """Return an assignment with some without a place, where leaving time free leaves no room for all."""
-        return self._solved(max(0.2, left_s), placing=True, freely=True)[0]
+    def priced(self, missing: float, left_s: float) -> tuple[dict[int, float] | None, float]:
+        """Return the cheapest choices with no more than a sum of priorities without a place, and their bound.
+
+        Args:
+            missing: that sum.
+            left_s: seconds that are left.
+        """
+        return self._solved(left_s * PART if self.large else left_s, missing=missing)
+
+    def full(self) -> set[int]:
+        """Return the pools whose time or quota is short, as far as is known."""
+        pools = {row.pool for row in self.rows if row.pool is not None}
+        return pools | {pool for pool, words in enumerate(self.table.problem.pools) if words.quota_chip_h is not None}
+
+    def guide(self) -> Guide | None:
+        """Return what the divided assignment teaches, by its dual: the worth of every workload and of the room of every row."""
+        from numpy import array, concatenate, ones, zeros
+        from scipy.sparse import csr_array
+
+        works, rows, prices = self.table.problem.works, self.rows, array(self.prices) * self.scale
+        dear = dear_of(prices.tolist())
+        entries = [(index, one.work, 1.0) for index, one in enumerate(self.table.choices)]
+        entries += [(index, len(works) + line, -factor) for line, row in enumerate(rows) for index, factor in row.factors.items()]
+        lines, places, factors = zip(*entries, strict=True)
+        matrix: Any = csr_array((array(factors), (array(lines), array(places))), shape=(len(prices), len(works) + len(rows)))
+        import scipy.optimize
+
+        optimize: Any = scipy.optimize
+        worth = concatenate([ones(len(works)), array([-row.limit for row in rows])])
+        most = concatenate([array([dear * work.priority for work in works]), inf * ones(len(rows))])
+        lows = concatenate([-inf * ones(len(works)), zeros(len(rows))])
+        found: Any = milp(
+            -worth, bounds=optimize.Bounds(lows, most), constraints=optimize.LinearConstraint(matrix, -inf, prices)
+        )
+        return None if found.x is None else Guide((prices - matrix @ found.x).tolist(), float(-found.fun))
 
     def _fill(self, clock: Callable[[], float], until: float) -> None:
         """Add rows for overfilled times of assignments that may divide workloads: most of what can be learnt, at little cost."""
         for _ in range(FILLS):
-            found, _ = self._solved(max(0.2, until - clock()), missing=None, freely=True)
+            found, _ = self._solved(max(0.2, until - clock()))
             rows = [] if found is None else self._overfilled(found)
             if not rows or clock() > until:
                 return
@@ -155,7 +186,7 @@ class Assigning:
         return [cut for pool in range(len(self.table.problem.pools)) for cut in self._energy(pool, parts)]
 
     def _solved(
-        self, limit_s: float, *, placing: bool = False, missing: float | None = None, freely: bool = False
+        self, limit_s: float, *, placing: bool = False, missing: float | None = None
     ) -> tuple[dict[int, float] | None, float]:
         """Return the chosen parts of choices in the programme as it stands, and its bound; infinite when there is no solution.
 
@@ -163,7 +194,6 @@ class Assigning:
             limit_s: seconds for the solver.
             placing: whether the sum of priorities without a place is to be least, rather than the price.
             missing: what that sum may be; None, unless placing: workloads may be divided, and being without a place is dear.
-            freely: whether pools leave time free; what is found is then no bound.
         """
         import scipy.optimize
         from numpy import array, ones
@@ -176,8 +206,7 @@ class Assigning:
         rows: list[tuple[dict[int, float], float, float]] = [
             ({**dict.fromkeys(choices, 1.0), count + index: 1.0}, 1.0, 1.0) for index, choices in enumerate(self.table.of_work)
         ]
-        free = [0.0 if row.pool is None or not freely else self.free[row.pool] for row in self.rows]
-        rows += [(row.factors, -inf, row.limit - part) for row, part in zip(self.rows, free, strict=True)]
+        rows += [(row.factors, -inf, row.limit) for row in self.rows]
         if missing is not None:
             rows.append(({count + index: float(work.priority) for index, work in enumerate(works)}, -inf, missing + 1e-6))
         entries = [(line, column, factor) for line, (factors, _, _) in enumerate(rows) for column, factor in factors.items()]
@@ -188,10 +217,12 @@ class Assigning:
         found: Any = milp(
             columns, integrality=None if divided else ones(len(columns)), bounds=optimize.Bounds(0.0, 1.0),
             constraints=optimize.LinearConstraint(matrix, lows, highs),
-            options={"time_limit": limit_s, "mip_rel_gap": (2e-3 if freely else 1e-3) if count > LARGE and not placing else 0.0},
+            options={"time_limit": limit_s, "mip_rel_gap": 1e-3 if self.large and not placing else 0.0},
         )  # fmt: skip
         scale = 1.0 if placing else self.scale
         dual = found.fun if divided else found.mip_dual_bound
+        if found.status == 0 and not divided and (placing or not self.large):
+            dual = columns[found.x > 0.5].sum()
         bound = inf if found.status == 2 else 0.0 if dual is None else max(0.0, float(dual) * scale)
         if found.x is None:
             return None, bound
@@ -216,7 +247,7 @@ class Assigning:
         rows: list[Row] = []
         for row in over.max(axis=1).argsort()[::-1][:WORST]:
             column = int(over[row].argmax())
-            if over[row, column] <= 1 - self.free[pool] + 1e-6:
+            if over[row, column] <= 1 + 1e-6:
                 break
             begin, stop, whole = float(begins[row, 0, 0]), float(stops[0, column, 0]), float(room[row, column])
             factors = {index: one.chips * _within(one, begin, stop) / whole for index, one in every}
@@ -224,7 +255,10 @@ class Assigning:
         return rows
 
     def _timed(self, state: Assignment, clock: Callable[[], float], until: float) -> bool:
-        """Look for the starts of every pool; whether all were found. What cannot be is forbidden, or time is left free for it."""
+        """Look for the starts of every pool; whether that ends the search: all were found, or a set is not worth a proof.
+
+        What is proven not to fit is forbidden.
+        """
         state.fits = True
         for pool in range(len(self.table.problem.pools)):
             mine = frozenset(index for index in state.chosen if self.table.choices[index].pool == pool)
@@ -236,10 +270,9 @@ class Assigning:
                 state.starts |= starts
                 continue
             state.fits = False
-            if proven and len(mine) <= MOST_PROVEN:
-                self.rows.append(self._forbidden(mine))
-            else:
-                self.free[pool] = min(0.5, max(FIRST_SLACK, MORE_SLACK * self.free[pool]))
+            if not proven or len(mine) > MOST_PROVEN:
+                return True
+            self.rows.append(self._forbidden(mine))
         return state.fits
 
     def _starts(self, mine: frozenset[int]) -> tuple[dict[int, float] | None, bool]:
@@ -265,7 +298,7 @@ class Assigning:
         for index in least:
             of_work = self.table.of_work[self.table.choices[index].work]
             row |= {other: 1.0 for other in of_work if _needs_no_less(self.table.choices[other], self.table.choices[index])}
-        return Row(row, float(len(least) - 1))
+        return Row(row, float(len(least) - 1), self.table.choices[next(iter(mine))].pool)
 
 
 def _within(choice: Choice, begin: float, stop: float) -> float:

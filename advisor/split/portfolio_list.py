@@ -96,12 +96,37 @@ def listed(
             continue
         plan[index] = start
         board.take(table.choices[index], start)
-    for work in sorted(() if only else later, key=lambda one: (-works[one].priority, pressing(one))):
+    rest = sorted(() if only else later, key=lambda one: (-works[one].priority, pressing(one)))
+    _place(board, plan, rest, prices, soonest=soonest)
+    return plan
+
+
+def completed(table: Table, prices: Sequence[float], plan: dict[int, float]) -> dict[int, float]:
+    """Return a plan with what it leaves out, each where it costs least and fits, by priority and then by how pressing it is.
+
+    Args:
+        table: of the problem.
+        prices: of each choice.
+        plan: starts by choice; they are kept.
+    """
+    board, whole = Board(table), dict(plan)
+    for index, start in plan.items():
+        board.take(table.choices[index], start)
+    placed = {table.choices[index].work for index in plan}
+    last = [max((table.choices[index].last for index in choices), default=0.0) for choices in table.of_work]
+    rest = [work for work in range(len(table.of_work)) if work not in placed]
+    rest.sort(key=lambda work: (-table.problem.works[work].priority, last[work]))
+    _place(board, whole, rest, prices, soonest=False)
+    return whole
+
+
+def _place(board: Board, plan: dict[int, float], works: Iterable[int], prices: Sequence[float], *, soonest: bool) -> None:
+    """Add workloads to a plan one after the other, each at its best."""
+    for work in works:
         found = _next_best(board, work, prices, soonest=soonest)
         if found is not None:
             plan[found[0]] = found[1]
-            board.take(table.choices[found[0]], found[1])
-    return plan
+            board.take(board.table.choices[found[0]], found[1])
 
 
 def _next_best(board: Board, work: int, prices: Sequence[float], *, soonest: bool) -> tuple[int, float] | None:
