@@ -6,8 +6,10 @@ on three lines and shows tracebacks of everything else; a script wants one line 
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn
@@ -16,6 +18,7 @@ import click
 
 from cli.usage import usage_line
 from core.errors import TandemError, one_line
+from core.settings import settings_from
 
 DONE, FINDING, BAD_INPUT, STOPPED = 0, 1, 2, 130
 """Exit codes: done; a finding (nothing feasible, a probe failed, a check failed); bad input; stopped by Ctrl-C."""
@@ -110,6 +113,8 @@ class OneLineGroup(click.Group):
                 "free space or mend the rights, and call again"
             )
             _drop_output()
+        except Exception:  # noqa: BLE001 - a fault of ours: one line for the person, its trace in a file for us
+            code = _fault()
         sys.exit(code if isinstance(code, int) else DONE)
 
 
@@ -117,6 +122,22 @@ def _drop_output() -> None:
     """Send what is still unwritten nowhere: it could not be written, and would fail again at the end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fault() -> int:
+    """Keep the trace of a fault of ours in a file and say in one line where it is."""
+    trace = traceback.format_exc()
+    what = one_line(trace.strip().rpartition("\n")[2], 300)
+    try:
+        folder = settings_from(os.environ).home / "faults"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.txt"
+        path.write_text(trace, encoding="utf-8")
+        told = f"its trace is in {path}: please report it with that file"
+    except (OSError, TandemError):
+        told = one_line(trace, 1500)
+    click.echo(f"tandem: got a fault of Tandem itself ({what}); expected none; {told}", err=True)
+    return FINDING
 
 
 def _refuse(text: str) -> int:

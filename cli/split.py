@@ -11,7 +11,7 @@ from core.split import MODES, Split, SplitOptions, SplitRun, Verified
 from core.workload import OBJECTIVES
 from reports.split_run_text import verified_sections
 from reports.split_text import sections
-from services import runs, split_run, work, workflows, workloads
+from services import runs, work, workflows, workloads
 from services import split as service
 
 
@@ -45,8 +45,6 @@ def split(
         raise BadInput("--link-latency-ms without --link-gbps", "both, or neither", "add --link-gbps")
     latency_s = None if link_gbps is None else (0.1 if link_latency_ms is None else link_latency_ms) / 1e3
     options = SplitOptions(pools, mode or "", rate, latency_s, least_saving, verify, budget_s)
-    if verify:
-        split_run.check(understood.document, options)
     run_id = service.create(understood.document, options, objective)
     progress(f"run {run_id}: {titled(understood.workload)}")
     work.work(run_id, tell_progress)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from core import format as fmt
 from core.advice import Verdict
 from core.device import Link, Pool
 from core.quantity import Quantity
@@ -13,6 +14,8 @@ VERDICTS = ("hybrid", "single")
 BAR_KINDS = ("compute", "move", "wait", "update")
 CURVE_KINDS = ("share", "bandwidth")
 BREAK_EVENS = ("bandwidth", "price", "batch")
+NO_DIFFERENCE = 0.005
+"""Fraction by which two figures may differ and be called the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,3 +279,20 @@ class SplitRun:
 def pool_words(pool: Pool) -> str:
     """Return how a pool is named to a person: `8 x h100-sxm`, `cpu:0`."""
     return pool.accelerator if pool.attached and pool.count == 1 else f"{pool.count} x {pool.accelerator}"
+
+
+def other_side(objective: str, seconds: Quantity | None, cost_usd: Quantity | None, alone: Single | None) -> str:
+    """Return what a saving does to what was not to be saved: `, costs 20 % more`; empty where that is not known.
+
+    Args:
+        objective: what is saved; of `cost` the other side is time, of anything else cost.
+        seconds, cost_usd: of the pools together.
+        alone: the pool that they are held against.
+    """
+    of_cost = objective == "cost"
+    ours, theirs = (seconds, alone and alone.seconds) if of_cost else (cost_usd, alone and alone.cost_usd)
+    if ours is None or theirs is None or theirs.mid <= 0:
+        return ""
+    more = ours.mid / theirs.mid - 1
+    verb, words = ("takes", ("longer", "less time")) if of_cost else ("costs", ("more", "less"))
+    return f", {verb} the same" if abs(more) < NO_DIFFERENCE else f", {verb} {fmt.percent(abs(more))} {words[more < 0]}"

@@ -73,9 +73,8 @@ class Section:
 
 
 def sections(run: Run) -> tuple[Section, ...]:
-    """Return the parts of the report in order; the headline and the three sides stand before them."""
-    parts = [
-        *_split(run),
+    """Return the parts of the report in order; the headline stands before them, and of advice the three sides."""
+    answer = [
         _candidates(run),
         _time(run),
         _memory(run),
@@ -84,6 +83,9 @@ def sections(run: Run) -> tuple[Section, ...]:
         _flips(run),
         _excluded(run),
         _unknown(run),
+    ]
+    parts = [
+        *(answer if run.split is None else _split(run)),
         _workload(run),
         _actuals(run),
         _provenance(run),
@@ -142,9 +144,8 @@ def _plain(caption: str, header: tuple[str, ...], rows: Iterable[Iterable[Cell |
 
 
 def _split(run: Run) -> list[Section]:
-    """Return what was planned over several pools, and what came of it; nothing for a run without."""
-    if run.split is None:
-        return []
+    """Return what was planned over several pools, and what came of it."""
+    assert run.split is not None
     told = [("split", split_text.sections(run.split.split, run.workload))]
     if run.split.verified is not None:
         told.append(("split-run", split_run_text.verified_sections(run.split.verified)))
@@ -341,7 +342,9 @@ def _reproduce(run: Run) -> Section:
     return Section("reproduce", "How to reproduce", ("The same question, asked again from the command line:",), (), (), codes)
 
 
-def _measurements(run: Run) -> Section:
+def _measurements(run: Run) -> Section | None:
+    if run.split is not None and not run.outcomes:
+        return None
     rows = [
         (
             r.subject,

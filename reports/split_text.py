@@ -12,7 +12,7 @@ from core import format as write
 from core.device import TOO_FAST, Link, Pool
 from core.errors import one_line
 from core.quantity import TIERS, Quantity, worst_tier
-from core.split import BreakEven, Curve, Move, Share, Single, Split, SplitOptions, pool_words
+from core.split import BreakEven, Curve, Move, Share, Single, Split, SplitOptions, other_side, pool_words
 from core.workload import Workload
 from reports.facts import ReasonRow, https_only
 from reports.split_prices import price_note
@@ -39,6 +39,8 @@ FLEETS = ("serving",)
 """Modes whose cost is of an hour."""
 TIMES = {"stages": "Job time", "portfolio": "Job time", "serving": "Answer, mean", "rl": "Iteration time"}
 """What the seconds of a mode are of, where they are not of a step."""
+COURSES = {"local": "One round of steps", "rl": "One iteration", "serving": "One request"}
+"""What the timeline of a mode is of, where it is no step."""
 SWAPS = ("data", "local")
 """Modes in which two pools send each other the same at once; a row of moves tells both ways together."""
 LONGEST = 1000
@@ -146,6 +148,11 @@ def time_title(mode: str) -> str:
     return TIMES.get(mode, "Step time")
 
 
+def course_title(mode: str) -> str:
+    """Return what the timeline of a mode is of: `One step`, `One round`, `The job`."""
+    return "The job" if mode in WHOLE_JOBS else COURSES.get(mode, "One step")
+
+
 def amount_of(mode: str, workload: Workload | None) -> str:
     """Return what cost and energy are of: the job, 1,000 steps, or an hour of a fleet."""
     return "an hour" if mode in FLEETS or workload is None else amount_text(workload)
@@ -166,8 +173,10 @@ def saving_text(split: Split) -> str:
         return "no single pool to compare with" if split.best_single is None else f"the saving of {what} is not known"
     if split.saving < 0:
         return f"hybrid loses by {percent(-split.saving)} of {what}"
+    beside = other_side(split.objective, split.seconds, split.cost_usd, split.best_single)
     least = f", under the {percent(split.least_saving)} that two stacks have to bring"
-    return f"saves {percent(split.saving)} of {what}" + (least if split.saving < split.least_saving else "")
+    return f"saves {percent(split.saving)} of {what}{beside}" + (least if split.saving < split.least_saving else "")
+
 
 
 def headline(split: Split) -> Headline:

@@ -8,6 +8,9 @@ import csv
 import io
 
 from core.run import Run
+from core.split import SplitRun
+from reports.split_run_text import pace_rows
+from reports.split_text import single_rows
 from reports.view import CandidateRow, Figure, candidate_rows
 
 MEDIA_TYPE = "text/csv; charset=utf-8"
@@ -29,14 +32,39 @@ HEADER = (
 )
 
 
+SPLIT_HEADER = (
+    "run", "workload", "figures", "mode", "pools", "chosen",
+    *(f"{name}_{part}" for name in ("seconds", "cost_usd", "energy_j") for part in ("low", "mid", "high", "tier")),
+    "fits", "missing",
+)  # fmt: skip
+
+
 def render(run: Run) -> bytes:
-    """Return one line for each candidate, best first, unranked ones last; unknown is an empty cell."""
+    """Return one line for each candidate, best first, unranked ones last; unknown is an empty cell.
+
+    Of a split: the pools together, each alone, and what was measured of them.
+    """
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow(HEADER)
-    for row in candidate_rows(run):
-        writer.writerow([inert(cell) for cell in (run.id, run.workload.name, *_cells(row))])
+    writer.writerow(HEADER if run.split is None else SPLIT_HEADER)
+    rows = [_cells(row) for row in candidate_rows(run)] if run.split is None else _split_cells(run.split)
+    for row in rows:
+        writer.writerow([inert(cell) for cell in (run.id, run.workload.name, *row)])
     return out.getvalue().encode("utf-8", "replace")
+
+
+def _split_cells(told: SplitRun) -> list[list[str]]:
+    """Return a line for the pools together and for each alone, as planned, and those that were measured after them."""
+    rows = [
+        ["planned", told.split.mode if place == 0 else "", row.label, "yes" if row.mark else "", *_numbers(row.seconds),
+         *_numbers(row.cost), *_numbers(row.energy), row.fits if place else "", row.missing]
+        for place, row in enumerate(single_rows(told.split))
+    ]  # fmt: skip
+    for row in () if told.verified is None else pace_rows(told.verified):
+        if row.what != "planned":
+            mode = told.verified.mode if told.verified is not None and row.what == "measured" else ""
+            rows.append(["measured", mode, row.label, "", *_numbers(row.figure), *[""] * 10])
+    return rows
 
 
 def inert(cell: str) -> str:

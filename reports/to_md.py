@@ -33,7 +33,7 @@ def render(run: Run) -> bytes:
         lines += [escape(head.sure), ""]
     if head.best:
         lines += [f"Step time of the best: **{escape(head.best.step_time.full)}**, {head.best.tier}.", ""]
-    if run.recommendation:
+    if run.recommendation and run.split is None:
         lines += ["## Side by side", "", *_table(side_table(run)), ""]
     for section in sections(run):
         lines += _section(run, section)

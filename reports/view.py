@@ -212,8 +212,10 @@ def headline(run: Run) -> Headline:
             "",
         )
     elif run.split is not None:
+        from reports.split_text import rests_on  # it imports this module
+
         told = run.split.split
-        said = (told.sentence, told.why, advice.rests_on, "")
+        said = (told.sentence, told.why, f"Rests on {rests_on(told)}.", "")
     else:
         said = (advice.sentence, advice.why, advice.rests_on, sure_text(advice))
     best = None if run.split is not None else next((row for row in candidate_rows(run) if row.mark == "✔"), None)

@@ -8,19 +8,21 @@ from collections.abc import Sequence
 from functools import cache
 
 from catalog import environment_spec
+from core.codec import from_json
 from core.device import Device
 from core.errors import BadInput, one_line
 from core.settings import Settings
 from probes.asking import ask
 from probes.environments import Environments
 from probes.inventory import devices as attached_devices
-from probes.split.fleet import check_head
+from probes.split.cluster import check_has
+from probes.split.fleet import check_head, relay_environment
 from probes.split.words import Reach
 
 PREFIX = "ray:"
 ENVIRONMENT = "ray"
-IMPORT_S = 60.0
-"""Seconds that importing Ray may take."""
+IMPORT_S, CLUSTER_S = 60.0, 60.0
+"""Seconds that importing Ray, and asking a cluster what it has, may take."""
 
 
 def devices_for(pools: Sequence[str]) -> tuple[Device, ...]:
@@ -68,17 +70,35 @@ def relay_interpreter(settings: Settings) -> str:
     return str(built.interpreter)
 
 
-def check_cluster(settings: Settings) -> None:
+def check_cluster(settings: Settings, reaches: Sequence[Reach]) -> None:
     """Refuse a cluster that cannot be used, before anything is kept or started.
 
+    Args:
+        settings: with the address of the cluster.
+        reaches: what its sides need there, each.
+
     Raises:
-        BadInput: no address, no Ray here, no head there, one without a token, or another token.
+        BadInput: no address, no Ray here, no head there, one without a token, another token, or a cluster that has less.
     """
     check_head(settings.ray_address, os.environ)
     python = relay_interpreter(settings)
     if not _holds_ray(python):
         got = f"{one_line(python, 120)}, which cannot import ray"
         raise BadInput(got, "a Python that holds the cluster's release of it", "correct TANDEM_PYTHON_RAY, or unset it")
+    resources = _resources(python, settings.ray_address)
+    for reach in reaches if resources is not None else ():
+        check_has(resources or {}, reach)
+
+
+def _resources(python: str, address: str) -> dict[str, float] | None:
+    """Return what a cluster has; None where it does not say, which the run will tell in full."""
+    answer = ask((python, "-m", "probes.split.cluster", address), CLUSTER_S, environment=relay_environment(os.environ, ""))
+    if answer.code != 0 or answer.obstacle:
+        return None
+    try:
+        return dict(from_json(tuple[tuple[str, float], ...], answer.text))
+    except BadInput:
+        return None
 
 
 @cache

@@ -169,11 +169,11 @@ def run_options(document: Mapping[str, Any], options: SplitOptions, objective: s
     """
     attached = devices_for(options.pools)
     workload = intake.read_document(document)
-    modes_to_plan(workload, options)
     if options.verify:
         from services.split_run import check  # it imports this module
 
         check(document, options)
+    modes_to_plan(workload, options)
     asked = asked_pools(workload, options.pools, attached, known_runtimes(context().settings))
     names = dict.fromkeys(f"{one.pool.accelerator}={one.pool.count}" for one in asked)
     return RunOptions("none", options.budget_s, (), ",".join(names), objective, options)

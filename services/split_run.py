@@ -88,10 +88,13 @@ def check(document: Mapping[str, Any], options: SplitOptions) -> None:
             raise BadInput(f"{one.runtime} as a side of a split", "jax, torch or TensorFlow", "name one of their runtimes")
         if is_reached(one.pool.accelerator):
             _refuse_unnamed(one.pool.accelerator, one.runtime)
-            check_cluster(context().settings)
         elif one.runtime:
             _runtime(one.runtime, runtimes)
     mode_to_run(workload, options.mode, "")
+    settings, known = context().settings, {device.id: device for device in attached}
+    reached = [one.pool for one in asked if is_reached(one.pool.accelerator)]
+    if reached:
+        check_cluster(settings, [reach_of(known[pool.accelerator], pool.count, settings) for pool in reached])
 
 
 def mode_to_run(workload: Workload, asked: str, planned: str) -> str:

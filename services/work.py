@@ -34,6 +34,8 @@ ROOM_TRIES, ROOM_S = 10, 1.0
 
 SETTLED_REGRET = 0.02
 """Probing until settled stops when choosing the best is expected to cost less than this."""
+MANY_POOLS = 8
+"""Pools of a split from which on planning is said to take a while."""
 
 
 def work(run_id: str, on_progress: Listener | None = None) -> None:
@@ -129,6 +131,9 @@ class _State:
         attached = devices_for(asked.pools)
         stored = self.here.store.measurements(tuple(device.uuid for device in attached))
         wanted = json.loads(self.run.document)
+        patience = "; so many unlike ones may take most of a minute" if len(asked.pools) >= MANY_POOLS else ""
+        over = f"{len(asked.pools)} pools{patience}" if asked.pools else "the pools of the workload"
+        reporter.at(f"planning over {over}")
         told, alone = split.planned(wanted, asked, self.run.options.objective, attached, known, stored)
         if not asked.verify:
             return alone, SplitRun(told)

@@ -12,7 +12,7 @@ from core import format as fmt
 from core.advice import Verdict
 from core.device import Link
 from core.quantity import Quantity
-from core.split import Bar, BreakEven, Curve, Move, Share, Single, Split, pool_words
+from core.split import Bar, BreakEven, Curve, Move, Share, Single, Split, other_side, pool_words
 
 SAME = 0.005
 """Two plans nearer than that are the same."""
@@ -154,6 +154,7 @@ def _sentence(
     if verdict == "hybrid" and plan.seconds is not None:
         gain = "" if saving is None else f", {fmt.percent(saving)} less {objective} than {_words(alone)} alone"
         unknown = f"; what one pool alone would take in {objective} is not known"
+        gain += other_side(objective, plan.seconds, plan.cost_usd, alone) if gain else ""
         gain = gain or (unknown if open_question else ", and no pool alone will do")
         return f"Share it: {plan.said}: {fmt.seconds(plan.seconds.mid)} {stage}{gain}."
     if alone is None:

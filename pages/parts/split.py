@@ -111,10 +111,9 @@ def timeline(bars: tuple[Bar, ...], title: str, key: str, end_s: float | None = 
 def over_time(found: Split) -> None:
     """Draw who computes, who waits and what moves in one step."""
     if found.timeline:
-        whole = found.mode in text.WHOLE_JOBS
-        st.subheader("The job over time" if whole else "One step over time", anchor=False)
-        title = "The job, planned" if whole else "One step, planned"
-        timeline(found.timeline, title, "planned", pools=tuple(pool_words(share.pool) for share in found.shares))
+        title = text.course_title(found.mode)
+        st.subheader(f"{title} over time", anchor=False)
+        timeline(found.timeline, f"{title}, planned", "planned", pools=tuple(pool_words(share.pool) for share in found.shares))
 
 
 def curves(found: Split) -> None:

@@ -19,7 +19,7 @@ from pages.parts.tables import small_table
 from pages.parts.text import age, plain, refuse
 from reports import split_run_text as text
 from reports.charts import split_verified
-from reports.split_text import command, percent
+from reports.split_text import command, course_title, percent
 from services import runs, split
 
 EVERY_S = 1.5
@@ -129,9 +129,9 @@ def measured(planned: Split, found: Verified) -> None:
         _paces(found)
     end = max((bar.stop_s for bar in (*planned.timeline, *found.timeline)), default=0.0)
     if planned.timeline:
-        parts.timeline(planned.timeline, "One step, planned", "beside", end)
+        parts.timeline(planned.timeline, f"{course_title(found.mode)}, planned", "beside", end)
     if found.timeline:
-        parts.timeline(found.timeline, "One step, measured", "measured", end)
+        parts.timeline(found.timeline, f"{course_title(found.mode)}, measured", "measured", end)
     _checks(found)
     st.header("The plan", anchor=False)
 

@@ -17,6 +17,7 @@ from core.codec import from_json
 from core.errors import BadInput, TandemError, WorkerError, one_line
 from probes.environment import ROOT
 from probes.process import die_with_parent
+from probes.split.cluster import check_has, told, wanted
 from probes.split.messages import Faulted, write
 from probes.split.words import Reach, SideSpec
 
@@ -25,8 +26,6 @@ PLACE_S = 90.0
 HEARD_S = 1.0
 CLOSE_S = 5.0
 LEFT_OUT = (".git", ".venv", "tests", "docs", "bench", "**/__pycache__", "*.db")
-APART = ("node:", "memory", "object_store_memory")
-"""What Ray counts beside processors and accelerators."""
 STDERR_KEPT = 4096
 
 
@@ -115,19 +114,16 @@ def _placed(ray: Any, spec: SideSpec, reach: Reach, memory_bytes: int) -> Any:
         needs["resources"] = {reach.resource: reach.amount}
     if reach.model:
         needs["accelerator_type"] = reach.model
-    wanted = f"{reach.amount} {reach.resource}{f' of {reach.model}' if reach.model else ''}"
-    there = {name: count for name, count in ray.cluster_resources().items() if not name.startswith(APART)}
-    has = ", ".join(f"{count:g} {name}" for name, count in sorted(there.items()))
-    if there.get(reach.resource, 0) < reach.amount or (reach.model and f"accelerator_type:{reach.model}" not in there):
-        raise BadInput(f"a cluster without {wanted}", f"some of what it has: {has}", "ask for that, or let the cluster grow")
+    resources = ray.cluster_resources()
+    check_has(resources, reach)
     actor = ray.remote(Far).options(max_restarts=0, max_concurrency=2, **needs)
     cores = reach.amount if reach.resource == "CPU" else 0
     far = actor.remote(spec.runtime, spec.device_kind, spec.name, cores, memory_bytes)
     try:
         ray.get(far.pid.remote(), timeout=PLACE_S)
     except ray.exceptions.GetTimeoutError:
-        expected = f"one within {PLACE_S:.0f} s; the cluster has {has}"
-        raise BadInput(f"no node with {wanted} free", expected, "wait for the other run, or ask for less") from None
+        expected = f"one within {PLACE_S:.0f} s; the cluster has {told(resources)}"
+        raise BadInput(f"no node with {wanted(reach)} free", expected, "wait for the other run, or ask for less") from None
     return far
 
 

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from cli import output
-from cli.main import BAD_INPUT, DONE, STOPPED, OneLineGroup, tandem
+from cli.main import BAD_INPUT, DONE, FINDING, STOPPED, OneLineGroup, tandem
 from cli.parts import stopped_by_signals
 from core.errors import BadInput, StoreError
 
@@ -79,9 +79,28 @@ def test_errors_of_tandem_are_one_line_with_their_exit_code(
     assert capfd.readouterr().err.lstrip("\n") == line
 
 
-def test_an_error_that_is_not_tandems_own_is_shown_in_full() -> None:
-    with pytest.raises(ZeroDivisionError):
-        group_that(ZeroDivisionError()).main(["show"])
+def test_a_fault_of_tandem_itself_is_one_line_and_its_trace_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TANDEM_HOME", str(tmp_path))
+    assert code_of(group_that(ZeroDivisionError("by\nnothing")), "show") == FINDING
+    (kept,) = (tmp_path / "faults").iterdir()
+    said = capsys.readouterr().err
+    assert said.startswith("tandem: got a fault of Tandem itself (")
+    assert said.count("\n") == 1
+    assert str(kept) in said
+    assert "Traceback" in kept.read_text()
+    assert "ZeroDivisionError" in kept.read_text()
+
+
+def test_where_the_trace_cannot_be_kept_it_is_told_on_the_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TANDEM_HOME", "/dev/null/here")
+    assert code_of(group_that(ZeroDivisionError("by nothing")), "show") == FINDING
+    said = capsys.readouterr().err
+    assert "Traceback" in said
+    assert said.count("\n") == 1
 
 
 def test_help_loads_nothing_heavy() -> None:

@@ -315,10 +315,30 @@ def test_a_split_is_told_first_with_what_came_of_running_it(form: str) -> None:
     assert planned.split.sentence in words
     assert "Who does what" in words
     assert "weights after 3 steps" in words
-    assert words.index("Who does what") < words.index("Candidates")
+    assert words.index("Who does what") < words.index("The workload")
 
 
 @pytest.mark.parametrize("form", ["md", "html"])
 def test_what_is_typed_into_a_split_stays_inert(form: str) -> None:
     text = reports.render(replace(RUN, split=SplitRun(sample_hostile_split())), form).decode()
     assert "<script>" not in text
+
+
+def test_a_split_is_lines_for_spreadsheets_too() -> None:
+    """Together and alone as planned, then what was measured; the saving of the page follows from the figures."""
+    told = SplitRun(sample_split(), sample_verified())
+    rows = list(csv.DictReader(io.StringIO(reports.render(replace(RUN, split=told), "csv").decode())))
+    assert [row["figures"] for row in rows] == ["planned"] * 3 + ["measured"] * 3
+    assert [row["chosen"] for row in rows] == ["yes"] + [""] * 5
+    together, *alone = (float(row["seconds_mid"]) for row in rows[:3])
+    assert told.split.saving == pytest.approx(1 - together / min(alone))
+    assert (rows[0]["mode"], rows[3]["mode"], rows[1]["mode"]) == ("data", "data", "")
+    assert all(row["seconds_tier"] == "measured" for row in rows[3:] if row["seconds_mid"])
+
+
+@pytest.mark.parametrize("form", ["html", "md"])
+def test_the_report_of_a_split_holds_no_candidates_that_nobody_asked_for(form: str) -> None:
+    text = reports.render(replace(RUN, outcomes=(), split=SplitRun(sample_split(), sample_verified())), form).decode()
+    assert "Candidates" not in text
+    assert "Side by side" not in text
+    assert "Nothing was measured" not in text

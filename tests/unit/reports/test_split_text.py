@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.device import Link, Pool
-from core.quantity import Quantity
+from core.quantity import Quantity, exact
 from core.split import BreakEven, SplitOptions
 from reports.split_run_text import (
     against_alone,
@@ -44,7 +44,7 @@ SPLIT = sample_split()
 
 def test_a_split_that_is_worth_it_says_by_how_much() -> None:
     said = headline(SPLIT)
-    assert (said.verdict, said.good, said.saving) == ("Together", True, "saves 36 % of time")
+    assert (said.verdict, said.good, said.saving) == ("Together", True, "saves 36 % of time, costs 10 % more")
     assert said.sentence == SPLIT.sentence
 
 
@@ -56,14 +56,37 @@ def test_a_split_that_loses_says_by_how_much() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"saving": 0.1}, "saves 10 % of time, under the 20 % that two stacks have to bring"),
-        ({"saving": 0.004, "objective": "cost"}, "saves 0.4 % of cost, under the 20 % that two stacks have to bring"),
+        ({"saving": 0.1}, "saves 10 % of time, costs 10 % more, under the 20 % that two stacks have to bring"),
+        (
+            {"saving": 0.004, "objective": "cost"},
+            "saves 0.4 % of cost, takes 36 % less time, under the 20 % that two stacks have to bring",
+        ),
         ({"saving": None}, "the saving of time is not known"),
         ({"saving": None, "best_single": None}, "no single pool to compare with"),
     ],
 )
 def test_a_saving_is_told_as_it_is(changes: dict[str, object], said: str) -> None:
     assert saving_text(replace(SPLIT, **changes)) == said  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("objective", "together", "alone", "said"),
+    [
+        ("time", 12.0, 10.0, "saves 36 % of time, costs 20 % more"),
+        ("time", 8.0, 10.0, "saves 36 % of time, costs 20 % less"),
+        ("time", 10.0, 10.0, "saves 36 % of time, costs the same"),
+        ("energy", 12.0, 10.0, "saves 36 % of energy, costs 20 % more"),
+        ("cost", 5.0, 10.0, "saves 36 % of cost, takes 36 % less time"),
+        ("time", None, 10.0, "saves 36 % of time"),
+        ("time", 12.0, None, "saves 36 % of time"),
+    ],
+)
+def test_what_a_saving_costs_is_told_beside_it(objective: str, together: float | None, alone: float | None, said: str) -> None:
+    usd = [None if value is None else exact(value, "datasheet") for value in (together, alone)]
+    assert SPLIT.best_single is not None
+    told = replace(SPLIT, objective=objective, cost_usd=usd[0], best_single=replace(SPLIT.best_single, cost_usd=usd[1]))
+    assert saving_text(told) == said
+
 
 
 @pytest.mark.parametrize(

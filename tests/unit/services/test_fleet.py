@@ -56,7 +56,7 @@ def test_a_python_without_ray_is_told_before_anything_is_kept(
     monkeypatch.setattr(fleet, "check_head", lambda _address, _environ: None)
     settings = Settings(tmp_path, "", "", interpreters=(("ray", python),), ray_address="127.0.0.1:9")
     with pytest.raises(BadInput, match="which cannot import ray"):
-        fleet.check_cluster(settings)
+        fleet.check_cluster(settings, [])
 
 
 @pytest.mark.parametrize(
@@ -98,6 +98,8 @@ def test_a_plan_is_run_on_a_node_and_here(tmp_path: Any, monkeypatch: pytest.Mon
         monkeypatch.setattr(split_run, "context", lambda: here)
         options = SplitOptions(("ray:CPU@jax", "cpu:0@torch-eager"), mode, verify=True, budget_s=2.0)
         split_run.check(DOCUMENT, options)
+        with pytest.raises(BadInput, match=r"got a cluster without 64 CPU; expected some of what it has: 2 CPU, .*2 TPU"):
+            split_run.check(DOCUMENT, replace(options, pools=("ray:CPU=64@jax", "cpu:0@torch-eager")))
         devices, runtimes = fleet.devices_for(options.pools), known_runtimes(here.settings)
         planned = replace(split.plan(DOCUMENT, options), mode=mode)
         reporter = Reporter(0, lambda _outcome: None, lambda progress, _outcome: told.append(progress), 2.0)

@@ -62,7 +62,12 @@ def _far(address, runtime="jax", kind="cpu", **needs):
 
 
 def _sides_alive():
-    return {one.pid for one in psutil.process_iter(["cmdline"]) if "probes.split.side" in (one.info["cmdline"] or [])}
+    """Sides that this process or its cluster started, or that nobody looks after any more; other tests run at the same time."""
+    mine = {child.pid for child in psutil.Process().children(recursive=True)}
+    return {
+        one.pid for one in psutil.process_iter(["cmdline", "ppid"])
+        if "probes.split.side" in (one.info["cmdline"] or []) and (one.pid in mine or one.info["ppid"] == 1)
+    }  # fmt: skip
 
 
 def _is_held(path):
