@@ -31,11 +31,11 @@ class Age:
 
     @property
     def words(self) -> str:
-        """One phrase for people: `from 2026-01, up to 334 days old, past its 90`."""
+        """One phrase for people: `from 2026-01, up to 334 days old, past its 90 days`."""
         if self.days is None:
             return "of unknown date"
         most = "" if len(self.source_date) == 10 else "up to "
-        past = f", past its {self.limit_days}" if self.stale else ""
+        past = f", past its {self.limit_days} days" if self.stale else ""
         return f"from {self.source_date}, {most}{self.days} days old{past}"
 
 

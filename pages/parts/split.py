@@ -45,7 +45,7 @@ def metrics(found: Split, workload: Workload) -> None:
     lost = found.saving is not None and found.saving < 0
     shown = (
         (f"{text.time_title(found.mode)}, together", figure(found.seconds), ""),
-        (f"Cost together, {text.amount_of(found.mode, workload)}", figure(found.cost_usd, write.usd), ""),
+        ("Cost, together", figure(found.cost_usd, write.usd), f"of {text.amount_of(found.mode, workload)}"),
         (
             "Hybrid loses by" if lost else "Saves",
             Figure(UNKNOWN if found.saving is None else text.percent(abs(found.saving))),
@@ -61,11 +61,10 @@ def metrics(found: Split, workload: Workload) -> None:
         for title, number, note in shown:
             with st.container(border=True, height="stretch", gap="xsmall"):
                 st.metric(plain(title), plain(number.text))
-                if note or number.band:
-                    st.caption(
-                        plain(note or number.band),
-                        help=None if note else "Its 80 % band: meant to hold the truth four times in five",
-                    )
+                if number.band:
+                    st.caption(plain(number.band), help="Its 80 % band: meant to hold the truth four times in five")
+                if note:
+                    st.caption(plain(note))
                 if number.tier:
                     st.badge(tier_label(number.tier), color=TIER_COLOR.get(number.tier, "gray"))
 

@@ -135,7 +135,7 @@ def test_rates_grow_with_chips_and_revocable_ones_with_machines() -> None:
 
 
 @pytest.mark.parametrize(("where", "expected"), [
-    ("GCP us-central1, spot", True), ("RunPod, community, price from 2026-01, up to 300 days old, past its 30", True),
+    ("GCP us-central1, spot", True), ("RunPod, community, price from 2026-01, up to 300 days old, past its 30 days", True),
     ("AWS us-east-1, on-demand", False), ("GCP spotsylvania, committed-1y", False), ("price given", False),
 ])  # fmt: skip
 def test_what_may_be_taken_back_is_known_by_its_terms(where: str, expected: bool) -> None:

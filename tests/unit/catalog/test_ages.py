@@ -19,9 +19,9 @@ TODAY = date(2026, 12, 1)
     [
         ("2026-11-09", 22, False, "from 2026-11-09, 22 days old"),
         ("2026-09-02", 90, False, "from 2026-09-02, 90 days old"),
-        ("2026-09-01", 91, True, "from 2026-09-01, 91 days old, past its 90"),
-        ("2026-08", 122, True, "from 2026-08, up to 122 days old, past its 90"),
-        ("2026", 334, True, "from 2026, up to 334 days old, past its 90"),
+        ("2026-09-01", 91, True, "from 2026-09-01, 91 days old, past its 90 days"),
+        ("2026-08", 122, True, "from 2026-08, up to 122 days old, past its 90 days"),
+        ("2026", 334, True, "from 2026, up to 334 days old, past its 90 days"),
         ("someday", None, True, "of unknown date"),
         ("2026-13-01", None, True, "of unknown date"),
         ("2027-01-01", 0, False, "from 2027-01-01, 0 days old"),

@@ -104,7 +104,7 @@ def test_a_price_past_its_time_is_marked_where_it_is_shown() -> None:
     (fresh,) = pools_for(understood(), (CPU,), "h100-pcie=1", date(2026, 11, 20))
     assert fresh.where == "RunPod global, on-demand"
     (old,) = pools_for(understood(), (CPU,), "h100-pcie=1", date(2027, 6, 1))
-    assert old.where == "RunPod global, on-demand, price from 2026-11-09, 204 days old, past its 90"
+    assert old.where == "RunPod global, on-demand, price from 2026-11-09, 204 days old, past its 90 days"
 
 
 def test_a_list_of_the_user_prices_the_pools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
