@@ -282,7 +282,7 @@ def pool_words(pool: Pool) -> str:
 
 
 def other_side(objective: str, seconds: Quantity | None, cost_usd: Quantity | None, alone: Single | None) -> str:
-    """Return what a saving does to what was not to be saved: `, costs 20 % more`; empty where that is not known.
+    """Return what a saving does to what was not to be saved: `costs 20 % more`; empty where that is not known.
 
     Args:
         objective: what is saved; of `cost` the other side is time, of anything else cost.
@@ -295,4 +295,4 @@ def other_side(objective: str, seconds: Quantity | None, cost_usd: Quantity | No
         return ""
     more = ours.mid / theirs.mid - 1
     verb, words = ("takes", ("longer", "less time")) if of_cost else ("costs", ("more", "less"))
-    return f", {verb} the same" if abs(more) < NO_DIFFERENCE else f", {verb} {fmt.percent(abs(more))} {words[more < 0]}"
+    return f"{verb} the same" if abs(more) < NO_DIFFERENCE else f"{verb} {fmt.percent(abs(more))} {words[more < 0]}"

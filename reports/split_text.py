@@ -174,6 +174,7 @@ def saving_text(split: Split) -> str:
     if split.saving < 0:
         return f"hybrid loses by {percent(-split.saving)} of {what}"
     beside = other_side(split.objective, split.seconds, split.cost_usd, split.best_single)
+    beside = f", {beside}" if beside else ""
     least = f", under the {percent(split.least_saving)} that two stacks have to bring"
     return f"saves {percent(split.saving)} of {what}{beside}" + (least if split.saving < split.least_saving else "")
 

@@ -154,7 +154,8 @@ def _sentence(
     if verdict == "hybrid" and plan.seconds is not None:
         gain = "" if saving is None else f", {fmt.percent(saving)} less {objective} than {_words(alone)} alone"
         unknown = f"; what one pool alone would take in {objective} is not known"
-        gain += other_side(objective, plan.seconds, plan.cost_usd, alone) if gain else ""
+        beside = other_side(objective, plan.seconds, plan.cost_usd, alone)
+        gain += f"; it {beside}" if gain and beside else ""
         gain = gain or (unknown if open_question else ", and no pool alone will do")
         return f"Share it: {plan.said}: {fmt.seconds(plan.seconds.mid)} {stage}{gain}."
     if alone is None:
