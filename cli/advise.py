@@ -10,7 +10,8 @@ from core.errors import TandemError
 from core.run import RunOptions
 from core.workload import OBJECTIVES
 from services import runs, work, workloads
-from services.pools import echoes
+from services.fleet import devices_for
+from services.pools import echoes, pools_for
 
 
 @click.command()
@@ -18,20 +19,25 @@ from services.pools import echoes
 @click.option("--objective", type=click.Choice(OBJECTIVES), help="What to rank for; without it the workload's own.")
 @click.option("--pools", default="all", show_default=True, metavar="KEY=N,...|attached|all",
               help="Accelerators to consider, by keys with counts of chips or by other names (v5p-8, A100-80GB:8).")
-@click.option("--probe", type=click.Choice(("settle", "quick", "none")), default="quick", show_default=True,
-              help="How much to measure: until the choice is settled, each layer once, or nothing.")
+@click.option("--probe", type=click.Choice(("settle", "quick", "none")),
+              help="How much to measure here: until the choice is settled, each layer once, or nothing. Without it each layer "
+              "once, or nothing where --pools names none that is attached.")
 @click.option("--budget-s", type=Number(1, 86400), default=RunOptions().budget_s, show_default=True,
               help="Seconds of probing at most.")
 @runtime_flag
 @json_flag
 def advise(
-    workload: str, objective: str | None, pools: str, probe: str, budget_s: float, runtimes: tuple[str, ...], *, as_json: bool,
+    workload: str, objective: str | None, pools: str, probe: str | None, budget_s: float, runtimes: tuple[str, ...], *,
+    as_json: bool,
 ) -> int:
     """WORKLOAD is a YAML or JSON file, - for standard input, or a preset: NAME or NAME:TASK (gpt2-small:train)."""
     understood = workloads.read(workload)
-    options = RunOptions(probe, budget_s, runtimes, pools, objective)
+    here = any(pool.attached for pool in pools_for(understood.workload, devices_for(()), pools))
+    options = RunOptions(probe or ("quick" if here else "none"), budget_s, runtimes, pools, objective)
     run_id = runs.create(understood.document, options)
     progress(f"run {run_id}: {titled(understood.workload)}")
+    if not here and probe is None:
+        progress("nothing is measured: none of these pools is attached; --probe quick measures this machine beside them")
     for said in echoes(pools):
         progress(f"understood: {said}")
     work.work(run_id, tell_progress)

@@ -67,6 +67,15 @@ def test_advice_without_probing_is_one_document_alone_on_stdout_and_the_run_is_k
     assert (kept["state"], kept["recommendation"]["sentence"]) == ("done", said["sentence"])
 
 
+def test_nothing_is_measured_for_pools_of_which_none_is_attached(home: Path) -> None:
+    done = run("advise", "gpt2-small:train", "--pools", "h100-sxm=8", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "nothing is measured: none of these pools is attached; --probe quick" in done.stderr
+    run_id = json.loads(done.stdout)["run_id"]
+    kept = context().store.run(run_id)
+    assert (kept.options.probe, kept.outcomes) == ("none", ())
+
+
 def test_nothing_feasible_is_exit_1_and_still_a_document(home: Path) -> None:
     document = {"model": {"params": 1e13}, "task": "train", "batch": 1, "length": 2048, "dtype": "bf16"}
     done = run("advise", "-", "--pools", "t4=1", "--probe", "none", "--json", stdin=json.dumps(document))
