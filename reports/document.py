@@ -11,6 +11,7 @@ from core.errors import one_line
 from core.run import Run
 from reports import facts, split_run_text, split_text, view
 from reports.roof import device_of, points_of
+from reports.split_command import command
 from reports.view import LONGEST, CandidateRow, Figure
 
 MOST_ROWS = 60
@@ -337,7 +338,7 @@ def _provenance(run: Run) -> Section:
 
 def _reproduce(run: Run) -> Section:
     asked = run.options.split
-    again = facts.command(run) if asked is None else split_text.command("workload.json", asked, run.options.objective)
+    again = facts.command(run) if asked is None else command("workload.json", asked, run.options.objective)
     codes = (("save as workload.json", facts.document_text(run)), ("then run", again))
     return Section("reproduce", "How to reproduce", ("The same question, asked again from the command line:",), (), (), codes)
 

@@ -5,14 +5,13 @@ tables for formats that want no more. Nothing is computed beyond choosing and wr
 that itself.
 """
 
-import shlex
 from dataclasses import dataclass
 
 from core import format as write
 from core.device import TOO_FAST, Link, Pool
 from core.errors import one_line
 from core.quantity import TIERS, Quantity, worst_tier
-from core.split import BreakEven, Curve, Move, Share, Single, Split, SplitOptions, other_side, pool_words
+from core.split import BreakEven, Curve, Move, Share, Single, Split, other_side, pool_words
 from core.workload import Workload
 from reports.facts import ReasonRow, https_only
 from reports.split_prices import price_note
@@ -323,30 +322,6 @@ def sections(split: Split, workload: Workload | None = None) -> tuple[Section, .
         Section("Not known, or taken as usual", tuple(one_line(text) for text in split.missing)),
     )
     return tuple(section for section in every if section.text or section.rows)
-
-
-def command(workload: str, options: SplitOptions, objective: str | None = None) -> str:
-    """Return the command line that asks for the same split, safe to paste into a shell.
-
-    Args:
-        workload: a preset, or the file that the document was saved in.
-        options: as asked.
-        objective: None leaves the workload's own.
-    """
-    words = ["./tandem", "split", workload]
-    for pool in options.pools:
-        words += ["--pool", pool]
-    if options.link_bytes_per_s is not None:
-        words += ["--link-gbps", f"{options.link_bytes_per_s * 8e-9:.6g}"]
-    if options.link_latency_s is not None:
-        words += ["--link-latency-ms", f"{options.link_latency_s * 1e3:.6g}"]
-    if options.mode:
-        words += ["--mode", options.mode]
-    if options.least_saving != SplitOptions(()).least_saving:
-        words += ["--least-saving", f"{options.least_saving:g}"]
-    if objective:
-        words += ["--objective", objective]
-    return shlex.join([*words, "--verify"] if options.verify else words)
 
 
 def _share_row(share: Share) -> ShareRow:

@@ -85,7 +85,8 @@ def _pairs(layer: Layer, key: str, rank: int) -> tuple[tuple[int, int], ...]:
         items = [items]
     pairs = [(one, one) if isinstance(one, int) else tuple(sequence(one)) for one in items]
     if len(pairs) != rank or any(
-        len(pair) != 2 or not all(isinstance(n, int) and 0 <= n < 2**31 for n in pair) for pair in pairs
+        len(pair) != 2 or not all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**31 for n in pair)
+        for pair in pairs
     ):
         raise layer.fault(key, f"whole numbers for {rank} axes")
     return tuple((int(str(a)), int(str(b))) for a, b in pairs)

@@ -19,7 +19,8 @@ from pages.parts.tables import small_table
 from pages.parts.text import age, plain, refuse
 from reports import split_run_text as text
 from reports.charts import split_verified
-from reports.split_text import command, course_title, percent
+from reports.split_command import command
+from reports.split_text import course_title, percent
 from services import runs, split
 
 EVERY_S = 1.5

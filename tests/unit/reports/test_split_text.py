@@ -7,6 +7,7 @@ import pytest
 from core.device import Link, Pool
 from core.quantity import Quantity, exact
 from core.split import BreakEven, SplitOptions
+from reports.split_command import command
 from reports.split_run_text import (
     against_alone,
     check_rows,
@@ -19,7 +20,6 @@ from reports.split_run_text import (
 )
 from reports.split_text import (
     break_even_rows,
-    command,
     evidence_rows,
     headline,
     link_text,

@@ -7,7 +7,7 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from core.errors import BadInput
@@ -297,6 +297,7 @@ PLACES = {name: _places(document)[1:] for name, document in CONFIGS.items()}
 
 
 @settings(max_examples=400, deadline=None, database=None)
+@example("convolutions", 493_112, False)  # the padding of a layer
 @given(name=st.sampled_from(sorted(CONFIGS)), at=st.integers(0, 2**20), value=_VALUES)
 def test_a_config_with_any_value_at_any_place_is_read_or_refused(name: str, at: int, value: object) -> None:
     document = json.loads(json.dumps(CONFIGS[name]))
