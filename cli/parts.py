@@ -100,6 +100,8 @@ def tell_answer(run: Run) -> None:
     said = view.headline(run)
     for sentence in filter(None, (said.sentence, said.why, said.rests_on, said.sure)):
         write(sentence)
+    if said.best is not None and said.best.price:
+        write(f"Price: {one_line(said.best.price, SHOWN_CHARACTERS)}.")
     if run.recommendation is not None:
         _tell_candidates(run)
         _tell_reasons("Mind:", facts.reason_rows(run))

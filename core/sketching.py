@@ -4,6 +4,7 @@ Operations are told apart by what they are to a chip: a product with the vocabul
 that reads weights which most positions do not use belongs to experts.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from core.ops import Op
@@ -12,6 +13,8 @@ from core.workload import Block, Workload
 
 _VECTOR = ("elementwise", "norm", "softmax", "reduce", "custom")
 _LOOKUP = ("gather", "scatter", "embedding")
+MOST_EXPERTS = 4096
+"""Experts of a layer at most; what is sorted over more is no choice of experts."""
 _ENDS = ("token_ends", "class_head", "pixel_head", "patch_ends")
 
 
@@ -181,16 +184,31 @@ def _shapes(sums: _Sums) -> tuple[tuple[float, float, float], ...]:
     return tuple((float(columns), float(depth), flop / whole) for (columns, depth), flop in largest if flop > 0)
 
 
+def routed_experts(workload: Workload) -> int:
+    """Return among how many experts routers choose: the width of what they take the greatest of; 0 where none is seen.
+
+    Args:
+        workload: with operations, as they are read from a model.
+    """
+    positions = workload.batch * (prompt_of(workload) if workload.unit == "tokens" else 1.0)
+    blocks = (block for block, _ in _mixtures(workload, positions))
+    widths = [op.dims[1] for block in blocks for op in block.ops_forward if op.kind == "sort"]
+    return max((width for width in widths if 1 < width <= MOST_EXPERTS), default=0)
+
+
 def _expert_parameters(workload: Workload, positions: float) -> float:
-    """Return parameters that most positions do not use: those beyond what the counted products can have read."""
-    found = 0.0
+    """Return parameters that most positions do not use."""
+    return sum(block.repeats * idle for block, idle in _mixtures(workload, positions))
+
+
+def _mixtures(workload: Workload, positions: float) -> Iterator[tuple[Block, float]]:
+    """Yield blocks most of whose parameters are idle: beyond what the counted products can have read; with how many are."""
     for block in workload.blocks:
         products = sum(op.flop for op in block.ops_forward if op.kind == "matmul")
         used = products / (2.0 * positions)
         idle = block.parameter_count - used
         if block.kind not in (*_ENDS, "embedding_bag") and positions > 1 and used > 0 and idle > 0.5 * block.parameter_count:
-            found += block.repeats * idle
-    return found
+            yield block, idle
 
 
 def _table_parameters(workload: Workload) -> float:

@@ -124,6 +124,8 @@ def side_table(run: Run) -> Table:
         (_text(name), *(_number(mine[name]) if mine and name in mine else _text(view.UNKNOWN) for mine in figures))
         for name in names
     ]
+    prices = (column.row.price if column.row else "" for column in columns)
+    rows.append((_text("price"), *(_text(price or view.UNKNOWN) for price in prices)))
     rows.append((_text("memory check"), *(_text(column.row.fits if column.row else view.UNKNOWN) for column in columns)))
     return Table("the best candidate of each side", ("", *(column.title for column in columns)), tuple(rows))
 

@@ -29,6 +29,7 @@ HEADER = (
     "capacity_bytes",
     "fits",
     "missing",
+    "price",
 )
 
 
@@ -83,7 +84,7 @@ def _cells(row: CandidateRow) -> list[str]:
     ]
     for figure in (row.step_time, row.throughput, row.memory, row.compile, row.cost, row.energy):
         cells += _numbers(figure)
-    return [*cells, "" if row.capacity_bytes is None else repr(row.capacity_bytes), row.fits, "; ".join(row.missing)]
+    return [*cells, "" if row.capacity_bytes is None else repr(row.capacity_bytes), row.fits, "; ".join(row.missing), row.price]
 
 
 def _numbers(figure: Figure) -> list[str]:

@@ -33,6 +33,8 @@ def render(run: Run) -> bytes:
         lines += [escape(head.sure), ""]
     if head.best:
         lines += [f"Step time of the best: **{escape(head.best.step_time.full)}**, {head.best.tier}.", ""]
+    if head.best and head.best.price:
+        lines += [f"Price: {escape(head.best.price)}.", ""]
     if run.recommendation and run.split is None:
         lines += ["## Side by side", "", *_table(side_table(run)), ""]
     for section in sections(run):

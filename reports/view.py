@@ -60,6 +60,7 @@ class CandidateRow:
         tier: of its step time; empty when unknown.
         missing: what is not known.
         further: figures that only some jobs have, by name: the time of the whole job, latencies at a rate of requests.
+        price: of each pool that has one, with its seller, terms and age; empty without.
     """
 
     rank: int | None
@@ -81,6 +82,7 @@ class CandidateRow:
     tier: str
     missing: tuple[str, ...]
     further: tuple[tuple[str, Figure], ...] = ()
+    price: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +310,10 @@ def _candidate_row(workload: Workload, advice: Recommendation, estimate: Estimat
         tier=estimate.step_time_s.tier if estimate.step_time_s else "",
         missing=estimate.missing,
         further=_further(estimate),
+        price="; ".join(
+            f"{write.usd(pool.price_usd_per_h)} an hour, {pool.where}".rstrip(", ")
+            for pool in candidate.pools if pool.price_usd_per_h is not None
+        ),
     )
 
 

@@ -190,12 +190,12 @@ def last_waves_are_half_empty(case: Case) -> Finding | None:
     busy = sum(one.flop / _waves(one, case.fewest, processors) for one in products)
     if useful / busy >= 0.75:
         return None
-    biggest = products[0]
-    tiles = _tiles(biggest, case.fewest)
+    worst = max(products, key=lambda one: one.flop / _waves(one, case.fewest, processors) - one.flop)
+    tiles = _tiles(worst, case.fewest)
     return Finding(
         "warn",
-        f"tiles of {TILE[0]} x {TILE[1]} fill {useful / busy:.0%} of the waves over {processors} multiprocessors: the largest "
-        f"product has {tiles:,} of them",
+        f"tiles of {TILE[0]} x {TILE[1]} fill {useful / busy:.0%} of the waves over {processors} multiprocessors, all products "
+        f"together; most is lost by those of {tiles:,} tile{'' if tiles == 1 else 's'} each",
     )
 
 

@@ -24,12 +24,14 @@ from advisor.search.stacks import BORROWED_SHIFT, BORROWED_SIGMA, Stack, stack_f
 from core.advice import Plan
 from core.device import Accelerator
 from core.sketch import TRAINING, Setup, Sketch
-from core.sketching import prompt_of, sketch_of
+from core.sketching import prompt_of, routed_experts, sketch_of
 from core.workload import Workload
 
 _SIMPLER = 0.01
 """A further way of dividing is taken only when it gains this much."""
 _OTHERS = 3
+USUAL_EXPERTS = 64
+"""Experts of a mixture of which nothing tells how many it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +328,8 @@ class Search:
 def _divisible(workload: Workload, sketch: Sketch) -> Divisible:
     heads = max((op.dims[2] for block in workload.blocks for op in block.ops_forward if op.kind == "attention"), default=1)
     length = int(prompt_of(workload)) if workload.unit == "tokens" else 1
-    experts = int(sketch.experts) if sketch.experts else 64 if sketch.expert_parameters else 1
+    unknown = (routed_experts(workload) or USUAL_EXPERTS) if sketch.expert_parameters else 1
+    experts = int(sketch.experts) or unknown
     return Divisible(workload.batch, int(heads), max(1, int(sketch.layers)), experts, length, workload.trains)
 
 

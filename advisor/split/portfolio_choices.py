@@ -13,6 +13,8 @@ from core import format as write
 from core.errors import BadInput
 
 SECONDS_PER_H = 3600.0
+LEAST_S = 1e-3
+"""Seconds that a workload takes at least: what takes none has neither a start nor a stop to hold to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +208,9 @@ def _check(problem: PortfolioProblem) -> None:
             if option.pool not in pools:
                 expected = f"one of {', '.join(pools[:12])}"
                 raise BadInput(f"pool {option.pool!r} of {work.name}", expected, "correct the name")
-            if option.chips < 1 or not 0 <= (option.seconds or 0.0) < float("inf"):
+            if option.chips < 1 or not (option.seconds is None or LEAST_S <= option.seconds < float("inf")):
                 got = f"{option.chips} chips and {option.seconds} s of {work.name}"
-                raise BadInput(got, "one chip or more, and finite seconds", "correct them")
+                raise BadInput(got, f"one chip or more, and finite seconds from {LEAST_S:g} on", "correct them")
         if work.priority < 1 or not 0 <= work.release_s < float("inf"):
             got = f"priority {work.priority} and release {work.release_s} of {work.name}"
             raise BadInput(got, "a priority from 1 and a release from 0", "correct them")

@@ -61,6 +61,8 @@ def show_answer(run: Run) -> None:
                 st.badge("Too close to call", icon=":material/balance:", color="orange", help=plain("; ".join(advice.equal), 600))
     st.markdown(f"**Why:** {plain(said.why, 600)}")
     st.markdown(f"**Rests on:** {plain(said.rests_on, 600)}")
+    if said.best is not None and said.best.price:
+        st.caption(plain(f"Price: {said.best.price}", 400))
 
 
 def show_places(run: Run) -> None:

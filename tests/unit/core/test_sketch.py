@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.ops import Op
 from core.sketch import Sketch
-from core.sketching import output_of, prompt_of, sketch_of
+from core.sketching import output_of, prompt_of, routed_experts, sketch_of
 from intake.published.architecture import sketch_from
 from intake.understand import read_text
 from tests.unit.advisor.cases import tower, transformer
@@ -115,3 +116,14 @@ def test_products_of_a_sketch_are_those_of_its_parts() -> None:
     assert (
         Sketch("x", "other", 1.0, expert_flop=2.0, head_flop=4.0, convolution_flop=8.0, attention_flop=16.0).matrix_flop == 15.0
     )
+
+
+def test_experts_of_a_model_that_was_read_are_those_among_which_its_router_chooses() -> None:
+    dense = read_text("llama-3-8b:train").workload
+    (layer,) = (block for block in dense.blocks if block.kind == "transformer_layer")
+    tokens = dense.batch * 8192
+    sorts = (Op("sort", (tokens, 8), "fp32"), Op("sort", (1, 2 * tokens), "int64"))
+    mixture = replace(layer, kind="traced", parameter_count=4 * layer.parameter_count, ops_forward=(*layer.ops_forward, *sorts))
+    assert routed_experts(replace(dense, blocks=(mixture,))) == 8
+    assert routed_experts(replace(dense, blocks=(replace(layer, ops_forward=(*layer.ops_forward, *sorts)),))) == 0
+    assert routed_experts(dense) == 0

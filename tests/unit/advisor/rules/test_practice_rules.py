@@ -351,3 +351,12 @@ def test_a_small_model_is_held_back_on_several_cards_that_pcie_joins_and_only_wa
     assert apart is not None
     assert joined is not None
     assert (apart.effect, apart.factor, apart.least_chips, joined.effect) == ("penalise", 0.8, 2, "warn")
+
+
+def test_the_product_that_loses_most_of_its_waves_is_the_one_that_is_named() -> None:
+    """A large product fills its waves; a small one does not, and the small one is told."""
+    large, small = Op("matmul", (1, 17920, 25600, 64), "bf16"), Op("matmul", (1, 128, 256, 400_000_000), "bf16")
+    one = with_ops("torch-compile", "a100-80", large, small)
+    found = said("R042", one)
+    assert found is not None
+    assert "most is lost by those of 1 tile each" in found.reason
