@@ -207,7 +207,7 @@ def test_what_may_pause_waits_out_the_hours_in_which_its_pool_is_closed() -> Non
     ({"works": (Work("job", (WorkOption("none", 1, 1.0),)),)}, "pool 'none' of job"),
     ({"works": (Work("job", ()), Work("job", ()))}, "workload 'job' twice"),
     ({"works": (Work("job", (WorkOption("pool", 0, 1.0),)),)}, "0 chips"),
-    ({"works": (Work("job", (WorkOption("pool", 1, 0.0),)),)}, "0.0 s of job; expected one chip or more, and finite seconds from"),
+    ({"works": (Work("job", (WorkOption("pool", 1, 0.0),)),)}, "0.0 s of job; expected one chip or more, and finite"),
     ({"works": (Work("job", (), priority=0),)}, "priority 0"),
     ({"pools": (TeamPool("pool", 8, windows=((5.0, 2.0),)),)}, "windows of pool"),
 ])  # fmt: skip
