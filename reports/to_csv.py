@@ -31,8 +31,6 @@ HEADER = (
     "missing",
     "price",
 )
-
-
 SPLIT_HEADER = (
     "run", "workload", "figures", "mode", "pools", "chosen",
     *(f"{name}_{part}" for name in ("seconds", "cost_usd", "energy_j") for part in ("low", "mid", "high", "tier")),
@@ -61,10 +59,12 @@ def _split_cells(told: SplitRun) -> list[list[str]]:
          *_numbers(row.cost), *_numbers(row.energy), row.fits if place else "", row.missing]
         for place, row in enumerate(single_rows(told.split))
     ]  # fmt: skip
-    for row in () if told.verified is None else pace_rows(told.verified):
+    if told.verified is None:
+        return rows
+    for row in pace_rows(told.verified):
         if row.what != "planned":
-            mode = told.verified.mode if told.verified is not None and row.what == "measured" else ""
-            rows.append(["measured", mode, row.label, "", *_numbers(row.figure), *[""] * 10])
+            known = ["measured", told.verified.mode if row.what == "measured" else "", row.label, "", *_numbers(row.figure)]
+            rows.append(known + [""] * (len(rows[0]) - len(known)))
     return rows
 
 

@@ -249,13 +249,15 @@ def unit_axes_are_blown_up(case: Case) -> Finding | None:
 ))
 def arrays_are_blown_up(case: Case) -> Finding | None:
     """The two last axes of an array are filled up to 8 and 128 on a TPU where the compiler does not lay others innermost."""
-    peaks, tiled = case.workload.peaks, _tiled_bytes(case)
-    if peaks is None or not tiled or not peaks.inflated:
+    peaks = case.workload.peaks
+    plain, tiled = _held_bytes(case)
+    if peaks is None or not tiled:
         return None
+    most = f", an array of {peaks.inflated} {peaks.inflated_times:.3g} times" if peaks.inflated else ""
     return Finding(
         "warn",
-        f"an array of {peaks.inflated} takes {peaks.inflated_times:.3g} times its size in tiles of {SUBLANES} x {LANES} as it is "
-        "written: put long axes last, or merge short ones",
+        f"what a pass holds grows {tiled / plain:.3g} times in tiles of {SUBLANES} x {LANES} as it is written{most}: put long "
+        "axes last, or merge short ones",
     )
 
 
@@ -266,27 +268,28 @@ def arrays_are_blown_up(case: Case) -> Finding | None:
 ))
 def arrays_may_not_fit_once_padded(case: Case) -> Finding | None:
     """What a pass holds fits in a core of a TPU, and no longer does when arrays are padded as they are written."""
-    peaks, tiled = case.workload.peaks, _tiled_bytes(case)
-    if peaks is None or not tiled or case.chip is None:
+    plain, tiled = (held / case.fewest for held in _held_bytes(case))
+    if not tiled or case.chip is None:
         return None
     own = parameter_bytes(case.workload) * case.code.parameters / case.fewest
     cores = 2 if case.key in TWO_CORES else 1
     room = case.chip.memory_bytes / cores - CHIP_HABITS["tpu"].reserve_bytes - own
-    plain = (peaks.training_bytes if case.workload.trains else peaks.forward_bytes) / case.fewest
-    if not plain <= room < tiled / case.fewest:
+    if not plain <= room < tiled:
         return None
     return Finding(
         "penalise",
-        f"padded to tiles as it is written, a pass holds {tiled / case.fewest / 1e9:.3g} GB where a program has "
+        f"padded to tiles as it is written, a pass holds {tiled / 1e9:.3g} GB where a program has "
         f"{room / 1e9:.3g} ({plain / 1e9:.3g} without padding): it does not fit unless the compiler lays other axes innermost; "
         "put long axes last",
         0.5,
     )
 
 
-def _tiled_bytes(case: Case) -> int:
-    """Return what the pass of the task holds in tiles; 0 where that is not much more than without."""
+def _held_bytes(case: Case) -> tuple[int, int]:
+    """Return what the pass of the task holds, and what in tiles; of the latter 0 where it is not much more."""
     peaks = case.workload.peaks
     if peaks is None:
-        return 0
-    return peaks.tiled_training_bytes if case.workload.trains else peaks.tiled_forward_bytes
+        return 0, 0
+    if case.workload.trains:
+        return peaks.training_bytes, peaks.tiled_training_bytes
+    return peaks.forward_bytes, peaks.tiled_forward_bytes

@@ -80,7 +80,8 @@ def _cheapest(table: Table, clock: Callable[[], float], until: float) -> Portfol
     guide = None if state.fits else assigning.guide()
     if guide is not None:
         found = Annealing(table, prices, guide, assigning.full()).run(min(plans, key=worth), clock, until - ORDER_S)
-        if sum(table.choices[index].usd for index in found) <= (table.problem.budget_usd or inf) * (1 + 1e-9):
+        budget = inf if table.problem.budget_usd is None else table.problem.budget_usd
+        if sum(table.choices[index].usd for index in found) <= budget * (1 + 1e-9):
             plans.append(found)
     best = min(plans, key=worth)
     missing, value = worth(best)

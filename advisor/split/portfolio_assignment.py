@@ -38,7 +38,7 @@ PART = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Factors of choices and what their sum must not exceed; `pool` where that is its time."""
+    """Factors of choices and what their sum must not exceed; `pool` where they are all of that one and its time is short."""
 
     factors: dict[int, float]
     limit: float
@@ -201,7 +201,7 @@ class Assigning:
 
         works, count = self.table.problem.works, len(self.table.choices)
         divided = missing is None and not placing
-        absent = 1.0 if placing else 2.0 * max(self.prices, default=1.0) if divided else 0.0
+        absent = 1.0 if placing else dear_of(self.prices) if divided else 0.0
         columns = array([*([0.0] * count if placing else self.prices), *(absent * work.priority for work in works)])
         rows: list[tuple[dict[int, float], float, float]] = [
             ({**dict.fromkeys(choices, 1.0), count + index: 1.0}, 1.0, 1.0) for index, choices in enumerate(self.table.of_work)

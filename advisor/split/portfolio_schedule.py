@@ -89,6 +89,7 @@ class _Search:
         self.at: dict[int, Expression] = {}
         self.start: dict[int, Expression] = {}
         self.lasts = {choice: ceil(table.choices[choice].seconds / self.tick - 1e-4) for one in self.sets for choice in one}
+        self.between: dict[int, dict[int, float]] = {}
         intervals: dict[int, list[tuple[Expression, int]]] = {}
         for one in self.sets:
             for choice in one:
@@ -105,13 +106,23 @@ class _Search:
     def _add(self, index: int, intervals: dict[int, list[tuple[Expression, int]]]) -> None:
         choice = self.table.choices[index]
         spans: list[list[int]] = []
+        between: dict[int, float] = {}
         for first, last in choice.spans:
             low, high = ceil(first / self.tick - 1e-4), floor(last / self.tick + 1e-4)
-            spans.append([low, max(low, high)])
+            if low > high:  # no tick lies within: the one before is taken for the start, and one more for the whole
+                low, between[high] = high, first
+            spans.append([low, high])
+        if between:
+            self.between[index] = between
+            self.lasts[index] += 1
         self.at[index] = self.sat.new_bool_var(f"x{index}")
         self.start[index] = self.sat.new_int_var_from_domain(self.cp.Domain.from_intervals(spans), f"s{index}")
         interval = self.sat.new_optional_fixed_size_interval_var(self.start[index], self.lasts[index], self.at[index], "")
         intervals.setdefault(choice.pool, []).append((interval, choice.chips))
+
+    def _moment(self, index: int, tick: int) -> float:
+        """Return the start that a tick stands for."""
+        return self.between.get(index, {}).get(tick, tick * self.tick)
 
     def _limit(self) -> None:
         problem = self.table.problem
@@ -194,5 +205,5 @@ class _Search:
         if state not in (self.cp.OPTIMAL, self.cp.FEASIBLE):
             return Timed(None, bound)
         taken = [index for index, at in self.at.items() if solver.boolean_value(at)]
-        found = tuple((index, solver.value(self.start[index]) * self.tick) for index in taken)
+        found = tuple((index, self._moment(index, solver.value(self.start[index]))) for index in taken)
         return Timed(found, bound, proven=state == self.cp.OPTIMAL)

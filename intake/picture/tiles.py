@@ -12,7 +12,7 @@ from math import prod
 from core.graph import DTYPE_BITS, VIEW, Graph, Shape
 from core.picture import WORD
 from core.symbols import Extent, product, symbol, value_of
-from intake.picture.timeline import Span, needed_until
+from intake.picture.timeline import Span, inference_steps, needed_until
 
 LANES, ROWS = 128, 8
 """Lanes and rows of a TPU's vector registers."""
@@ -29,11 +29,7 @@ def tiled_bytes(shape: Sequence[int], dtype: str) -> int:
     Source: XLA, "Tiled layout"; what its reports of memory print: bf16 of a unit axis in T(4,128)(2,1), fourfold
     (github.com/pytorch/xla/issues/6674), fp32 in T(2,128) (issues/3041), a last axis of one in T(8,128), 128-fold (issues/1965).
     """
-    sides = list(shape) or [1]
-    sides[-1] = _lanes(sides[-1])
-    if len(sides) > 1:
-        sides[-2] = _rows(sides[-2], dtype)
-    return prod(sides) * max(4, DTYPE_BITS[dtype]) // 8
+    return value_of(_filled(tuple(shape), dtype, -2, -1), {}) * max(4, DTYPE_BITS[dtype]) // 8
 
 
 def _lanes(side: int) -> int:
@@ -112,7 +108,7 @@ class Tiles:
 
     def turned(self) -> Iterator[Span]:
         """Yield what a forward pass holds of views that turn an array so that tiles inflate it: they are written out."""
-        steps = [node for node in self.graph.nodes if node.phase == "forward"]
+        steps = inference_steps(self.graph)
         ends = needed_until(steps)
         for moment, node in enumerate(steps):
             for at in node.outputs if node.kind == VIEW else ():
@@ -139,11 +135,11 @@ def inflated(tiled: tuple[Extent, ...], plain: tuple[Extent, ...], values: Mappi
 
 
 def _filled(shape: Shape, dtype: str, rows: int, lanes: int) -> Extent:
-    """Return the elements of a shape with two of its axes filled up."""
+    """Return the elements of a shape with two of its axes filled up; one that follows a symbol is taken to fill its tiles."""
     sides: list[Extent] = list(shape) or [1]
     lane = sides[lanes]
     sides[lanes] = _lanes(lane) if isinstance(lane, int) else lane
-    if len(sides) > 1:
-        row = sides[rows]
-        sides[rows] = _rows(row, dtype) if isinstance(row, int) else row
+    row = sides[rows] if len(sides) > 1 else None
+    if isinstance(row, int):
+        sides[rows] = _rows(row, dtype)
     return product(sides)

@@ -75,7 +75,7 @@ def forward_spans(graph: Graph, dtype: str) -> list[Span]:
     saw of the life of results, since it keeps them for the backward pass.
     """
     needed = _inference(graph)
-    steps = [node for at, node in enumerate(graph.nodes) if at in needed]
+    steps = inference_steps(graph)
     places = {at: moment for moment, at in enumerate(sorted(needed))}
     born, last = _uses(graph, steps)
     answered = {graph.tensors[at].storage for at in graph.outputs}
@@ -90,6 +90,16 @@ def forward_spans(graph: Graph, dtype: str) -> list[Span]:
             continue  # it never reaches memory
         spans.append(Span(size_of(graph, at, dtype), start, len(steps) if at in answered else end, at))
     return spans
+
+
+def inference_steps(graph: Graph) -> list[Node]:
+    """Return the nodes of a forward pass without gradients, in order: the moments of `forward_spans`.
+
+    Args:
+        graph: of which.
+    """
+    needed = _inference(graph)
+    return [node for at, node in enumerate(graph.nodes) if at in needed]
 
 
 def _inference(graph: Graph) -> frozenset[int]:

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -215,6 +216,22 @@ def test_what_is_no_portfolio_is_refused_in_one_line(changes: dict[str, object],
     with pytest.raises(BadInput) as caught:
         plan_portfolio(_one(**changes))
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("objective", ["cost", "time"])
+def test_what_has_no_slack_starts_when_it_must_though_no_tick_of_the_solver_lies_there(objective: str) -> None:
+    """The far deadline of the other makes ticks of a tenth of a second."""
+    begin, seconds = 22695.8106, 28800.0
+    must = Work("must", (WorkOption("pool", 8, seconds),), begin, begin + seconds)
+    other = Work("other", (WorkOption("pool", 8, 22695.0),), 0.0, 9e6)
+    later = Work("later", (WorkOption("pool", 8, 3600.0),), 0.0, 9e6)
+    plan = plan_portfolio(PortfolioProblem((other, must, later), (TeamPool("pool", 8, 2.0),), objective), alone=False)
+    found = {one.work: one for one in plan.placed}
+    assert found["must"].start_s == pytest.approx(begin, abs=1e-6)
+    assert found["must"].stop_s <= begin + seconds + 1e-6
+    ordered = sorted(plan.placed, key=lambda one: one.start_s)
+    assert len(ordered) == 3
+    assert all(one.stop_s <= two.start_s + 1e-6 for one, two in pairwise(ordered))
 
 
 def test_a_large_portfolio_keeps_every_deadline_and_never_more_chips_than_there_are() -> None:

@@ -1,5 +1,7 @@
 """What a pass holds in the tiles of a TPU: as programs that failed for memory had it, and no more where models are ordinary."""
 
+from dataclasses import replace
+
 import pytest
 
 from core.picture import WORD, greatest
@@ -80,3 +82,16 @@ def test_ordinary_arrays_hold_no_more_in_tiles():
         x = sketch.product(x, sketch.weight(300, 300))
     picture = picture_of(sketch.graph(x))
     assert (picture.tiled_forward, picture.tiled_training) == ((), ())
+
+
+def test_a_view_is_held_in_the_pass_that_answers_whatever_a_loss_does_before_it():
+    sketch = Sketch(dtype="bf16")
+    given = sketch.given(2048, 1, 2048, 128)
+    loss = sketch.tensor()
+    for _ in range(5):
+        sketch.node("reduce", "reduce", (2048 * 2048 * 128, 1), (given,), (loss,))
+    turned = sketch.view(given, 2048, 128, 1, 2048)
+    out = sketch.each("copy", turned)
+    graph = replace(sketch.graph(out), outputs=(loss, out), has_backward=True)
+    picture = picture_of(graph)
+    assert greatest(picture.tiled_forward, dict(picture.symbols)) == 9 * 2**30  # what is given, the view and the answer
