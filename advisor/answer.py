@@ -12,15 +12,17 @@ from advisor.flips import flips_of
 from advisor.gaps import gaps_of
 from advisor.interruptions import interruption_words
 from advisor.question import Facts, Question
-from advisor.ranking import Contender, confidence_of, misses_target, ranked, value_of
+from advisor.ranking import Contender, confidence_of, ranked, value_of
 from advisor.rules.case import Code, code_of
 from advisor.screening import Screening, gathered, overall, screen
 from advisor.served import service_words
-from advisor.words import measurements_of, nothing_words, rests_on_of, sentence_of, why_of
+from advisor.targets import aims_of, chance_of_all, excess, missed
+from advisor.words import measurements_of, nothing_words, rests_on_of, sentence_of, surer_words, tight_words, why_of
 from core.advice import Estimate, Exclusion, Recommendation, Verdict
 from core.device import Accelerator, Device, Pool
 from core.errors import NotFound
 from core.probe import Runtime
+from core.workload import Workload
 
 SUPPORT = "support"
 MEMORY = "memory"
@@ -188,13 +190,15 @@ def _keep(question: Question, estimate: Estimate, screening: Screening, draft: _
         source = "counted from the sizes of the workload"
         draft.put_out(Exclusion(estimate.candidate.runtime, pool.accelerator, MEMORY, "per_chip_memory", reason, source))
         return None
-    missed = misses_target(estimate, question.workload)
-    penalty = screening.penalty_of(pool.count)
-    kept = estimate if not missed and penalty == 1 else replace(
-        estimate, penalty=penalty, missing=(*estimate.missing, *(f"misses the {phrase}" for phrase in missed)),
-    )
+    kept = _held(replace(estimate, penalty=screening.penalty_of(pool.count)), question.workload)
     draft.estimates.append(kept)
     return kept
+
+
+def _held(estimate: Estimate, workload: Workload) -> Estimate:
+    """Return an estimate held against the targets."""
+    aims = aims_of(estimate, workload)
+    return replace(estimate, misses=missed(aims), target_chance=chance_of_all(aims)) if aims else estimate
 
 
 def _recommend(question: Question, draft: _Draft, titles: Mapping[str, str]) -> Recommendation:
@@ -227,7 +231,8 @@ def _why(
 ) -> str:
     """Return why the first leads, with what requests meet there and what interruptions cost it."""
     best = order[0].estimate
-    more = (service_words(best.served), interruption_words(question.workload, best))
+    waits = interruption_words(question.workload, best)
+    more = (surer_words(order, titles), tight_words(best), service_words(best.served), waits)
     return "; ".join((why_of(order, equal, question.objective, titles).removesuffix("."), *filter(None, more))) + "."
 
 
@@ -254,13 +259,9 @@ def _served(question: Question, one: Contender, datasheets: Datasheets, *, fully
     estimate = datasheets.served(one.estimate, fully=fully)
     if estimate is one.estimate:
         return one
-    missed = misses_target(estimate, question.workload)
-    before = misses_target(one.estimate, question.workload)
-    more = tuple(f"misses the {phrase}" for phrase in missed if phrase not in before)
-    gone = {f"misses the {phrase}" for phrase in before if phrase not in missed}
-    missing = (*(phrase for phrase in estimate.missing if phrase not in gone), *more)
-    value = value_of(estimate, question.objective, question.workload) or one.value
-    return replace(one, estimate=replace(estimate, missing=missing), value=value, late=bool(missed))
+    held = _held(estimate, question.workload)
+    value = value_of(held, question.objective, question.workload) or one.value
+    return replace(one, estimate=held, value=value, excess=excess(aims_of(held, question.workload)))
 
 
 def _told_by_block(order: tuple[Contender, ...], datasheets: Datasheets | None) -> tuple[Contender, ...]:
@@ -279,8 +280,8 @@ def _contenders(question: Question, estimates: Iterable[Estimate]) -> tuple[list
         if value is None or estimate.step_time_s is None:
             unranked.append(estimate)
         else:
-            late = bool(misses_target(estimate, question.workload))
-            contenders.append(Contender(estimate, value, late, _familiar(estimate, question.workload.existing.framework)))
+            over = excess(aims_of(estimate, question.workload))
+            contenders.append(Contender(estimate, value, over, _familiar(estimate, question.workload.existing.framework)))
     unranked.sort(key=_place_of)
     return contenders, tuple(unranked)
 

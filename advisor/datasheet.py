@@ -12,16 +12,15 @@ from advisor.search import Found, Search
 from advisor.served import limited, load_of, served_of
 from advisor.words import plan_words
 from advisor.work import work_of
-from core.advice import Candidate, Estimate, Share
+from core.advice import ALL_BLOCKS, Candidate, Estimate, Share
 from core.device import Accelerator, Pool
 from core.probe import Runtime
 from core.quantity import Z_80, Quantity, log_normal
 from core.workload import Workload
 
-ALL_BLOCKS = "all blocks"
 _EVIDENCE = {
-    "published": "roofline of {key}, {source} ({date}), corrected by published measurements of its generation and framework",
-    "datasheet": "roofline of {key}, {source} ({date}); nothing published of this kind, so the correction is that of its class",
+    "published": "roofline of {key}, {source} ({date}), corrected by published measurements of it and of the framework",
+    "datasheet": "roofline of {key}, {source} ({date}); nothing published of it and of this, so corrected as its class",
 }
 
 

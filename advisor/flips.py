@@ -8,17 +8,17 @@ SMALLEST_CHANGE = 0.005
 
 
 def flips_of(order: tuple[Contender, ...], objective: str) -> tuple[Flip, ...]:
-    """Return the changes of price or speed at which another candidate takes the lead.
+    """Return the changes of price or speed at which another candidate takes the lead; none where no candidate meets the targets.
 
     Args:
         order: best first.
         objective: `time`, `cost` or `energy`.
     """
-    if len(order) < 2:
+    if len(order) < 2 or order[0].late:
         return ()
     best = order[0]
     found = [*_price_flips(order)] if objective == "cost" else []
-    runner = next((c for c in order[1:] if c.late == best.late), None)
+    runner = next((c for c in order[1:] if not c.late), None)
     if runner is not None:
         found.extend(_speed_flips(best, runner))
     return tuple(flip for flip in found if abs(flip.at - flip.now) > SMALLEST_CHANGE * flip.now)
@@ -27,7 +27,7 @@ def flips_of(order: tuple[Contender, ...], objective: str) -> tuple[Flip, ...]:
 def _price_flips(order: tuple[Contender, ...]) -> tuple[Flip, ...]:
     """Return the price of the best at which it loses, and the price of the next other chip at which that wins."""
     best = order[0]
-    rival = next((c for c in order[1:] if c.late == best.late and c.device != best.device), None)
+    rival = next((c for c in order[1:] if not c.late and c.device != best.device), None)
     if rival is None:
         return ()
     found: list[Flip] = []

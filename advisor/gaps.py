@@ -3,8 +3,12 @@
 from advisor.attached import Reading
 from advisor.ranking import Contender, chance_faster
 from core.advice import Estimate, Gap
+from core.quantity import TIERS
 
 MOST = 24
+_FROM = dict.fromkeys(TIERS, "not measured on it") | {
+    "published": "taken from what others published", "datasheet": "computed from its datasheet",
+}
 
 
 def gaps_of(readings: tuple[Reading, ...], order: tuple[Contender, ...], fits: bool) -> tuple[Gap, ...]:
@@ -61,7 +65,7 @@ def _elsewhere(order: tuple[Contender, ...]) -> tuple[Gap, ...]:
     return tuple(
         Gap(
             f"step time on {key}", None, None,
-            f"its figure comes from the datasheet: run the same advice on one machine with {key} to measure it",
+            f"its figure is {_FROM[found.value.tier]}: run the same advice on one machine with {key} to measure it",
         )
-        for key in list(chips)[:3]
+        for key, found in list(chips.items())[:3]
     )

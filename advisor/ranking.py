@@ -10,7 +10,7 @@ from math import erf, exp, inf, log, sqrt
 
 from advisor.beliefs import BELIEFS
 from advisor.charges import steps_charged
-from core.advice import Confidence, Estimate, Served
+from core.advice import Confidence, Estimate
 from core.format import seconds
 from core.quantity import TIERS, Quantity, total
 from core.workload import Workload
@@ -22,6 +22,8 @@ NEARLY = 0.02
 """Difference of two figures, as a fraction, that is not worth a choice; the regret at which probing stops is the same."""
 FAR = 3.5
 """Standard deviations behind the best from which on a candidate is not drawn: it wins once in 4,000."""
+RARE = 1 / 4000
+"""Least chance that another candidate is better, where there is another: draws and bands tell no less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +33,19 @@ class Contender:
     Args:
         estimate: as shown.
         value: the objective, as shown.
-        late: whether it misses a target.
+        excess: how many times what is allowed its worst target takes; 1 where all are met.
         familiar: whether it runs the framework that the code is written in; settles ties.
     """
 
     estimate: Estimate
     value: Quantity
-    late: bool
+    excess: float = 1.0
     familiar: bool = False
+
+    @property
+    def late(self) -> bool:
+        """Whether it misses a target."""
+        return self.excess > 1
 
     @property
     def score(self) -> float:
@@ -63,11 +70,11 @@ class Contender:
         return self.value if self.value.mid > 0 or step is None else step
 
     @property
-    def order(self) -> tuple[bool, float, float, int, bool, str, float, str]:
-        """Sort key: targets met, score, step time, the better tier, the known framework; names settle what is left."""
+    def order(self) -> tuple[float, float, float, int, bool, str, float, str]:
+        """Sort key: the least missed, score, step time, the better tier, the known framework; names settle what is left."""
         pool, tier = self.estimate.candidate.pools[0], TIERS.index(self.value.tier)
         price = -1.0 if pool.price_usd_per_h is None else pool.price_usd_per_h
-        return (self.late, self.score, self.step_s, tier, not self.familiar, self.estimate.candidate.label, price, pool.where)
+        return (self.excess, self.score, self.step_s, tier, not self.familiar, self.estimate.candidate.label, price, pool.where)
 
 
 def value_of(estimate: Estimate, objective: str, workload: Workload) -> Quantity | None:
@@ -85,35 +92,6 @@ def value_of(estimate: Estimate, objective: str, workload: Workload) -> Quantity
         return estimate.job_s
     running = estimate.step_time_s.scaled(steps_charged(workload))
     return running if estimate.compile_s is None else total((running, estimate.compile_s), 0.0)
-
-
-def misses_target(estimate: Estimate, workload: Workload) -> tuple[str, ...]:
-    """Return which targets a candidate misses with its mid values, one phrase each."""
-    targets, step = workload.targets, estimate.step_time_s
-    missed: list[str] = []
-    if step is not None and targets.deadline_h is not None and workload.total_steps is not None:
-        hours = (step.mid * workload.total_steps if estimate.job_s is None else estimate.job_s.mid) / 3600.0
-        if hours > targets.deadline_h:
-            missed.append(f"deadline of {targets.deadline_h:g} h: it takes {hours:.3g} h")
-    cost = estimate.cost_usd
-    if cost is not None and targets.budget_usd is not None and workload.total_steps is not None and cost.mid > targets.budget_usd:
-        missed.append(f"budget of {targets.budget_usd:g} USD: it costs {cost.mid:.4g} USD")
-    if estimate.served is not None:
-        missed.extend(_misses_service(estimate.served, targets.latency_ms))
-    elif step is not None and targets.latency_ms is not None and not workload.trains and step.mid * 1e3 > targets.latency_ms:
-        missed.append(f"latency of {targets.latency_ms:g} ms: a step takes {step.mid * 1e3:.3g} ms")
-    return tuple(missed)
-
-
-def _misses_service(served: Served, latency_ms: float | None) -> tuple[str, ...]:
-    """Return whether a rate of requests cannot be served, or the slowest of a hundred takes longer than is allowed."""
-    asked, limit = served.requests_per_s, served.limit_per_s
-    if served.utilisation >= 1:
-        return (f"rate of {asked:g} requests a second: it serves {limit:.3g} at most",)
-    slowest_ms = served.total_s[-1].mid * 1e3 if served.total_s else 0.0
-    if latency_ms is None or slowest_ms <= latency_ms:
-        return ()
-    return (f"latency of {latency_ms:g} ms: at {asked:g} requests a second one in a hundred takes over {slowest_ms:.3g} ms",)
 
 
 def chance_faster(other: Contender, best: Contender) -> float:
@@ -176,7 +154,7 @@ def _compile_s(contender: Contender) -> float:
 
 def indistinguishable(other: Contender, best: Contender) -> bool:
     """Return whether two candidates cannot be told apart: a fair chance of the other, or a gap below its own error."""
-    if other.late != best.late:
+    if other.late or best.late:
         return False
     return chance_faster(other, best) > BELIEFS.tie
 
@@ -203,20 +181,23 @@ def ranked(contenders: list[Contender]) -> tuple[tuple[Contender, ...], tuple[Co
 def confidence_of(order: tuple[Contender, ...], seed: int) -> Confidence | None:
     """Return the probability that the first is truly best by its ranking score, and the expected regret of choosing it.
 
+    None where there is nothing to choose from, or where nothing meets the targets: then what misses them least leads, and not
+    what is best.
+
     Args:
         order: from `ranked`.
         seed: of the draws.
     """
-    if not order:
+    if not order or order[0].late:
         return None
     best = order[0]
     free = best.value.mid <= 0
-    able = (c for c in order[1:] if c.late == best.late and (c.value.mid <= 0) == free)
+    able = [c for c in order[1:] if not c.late and (c.value.mid <= 0) == free]
     near = sorted(((_reach(c, best), c) for c in able), key=lambda pair: (pair[0], pair[1].order))[: CONTENDERS - 1]
     rivals = [c for reach, c in near if reach < FAR]
     field = [best, *rivals]
     if len(field) == 1:
-        return Confidence(1.0, 0.0)
+        return Confidence(1.0 - RARE * bool(able), 0.0)
     draw = random.Random(seed)
     devices = sorted({c.device for c in field})
     logs = [(_log_score(c), *_parts(c), devices.index(c.device)) for c in field]
@@ -230,7 +211,7 @@ def confidence_of(order: tuple[Contender, ...], seed: int) -> Confidence | None:
             wins += 1
         else:
             regret += exp(values[0] - least) - 1.0
-    return Confidence(wins / DRAWS, regret / DRAWS)
+    return Confidence(min(wins / DRAWS, 1.0 - RARE), regret / DRAWS)
 
 
 def _log_score(contender: Contender) -> float:

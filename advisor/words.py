@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from advisor.charges import STEPS_WITHOUT_TOTAL
 from advisor.question import Question
 from advisor.ranking import Contender, chosen_by
+from advisor.targets import aims_of
 from core import format as written
-from core.advice import Confidence, Estimate, Exclusion, Plan
+from core.advice import ALL_BLOCKS, SURE, Confidence, Estimate, Exclusion, Plan
 from core.device import Pool
 from core.quantity import TIERS
 from core.workload import Workload
@@ -28,7 +29,7 @@ def place_words(pool: Pool, name: str | None = None) -> str:
     """Return a pool as it is named in a sentence."""
     if pool.attached:
         return f"the attached {pool.accelerator}" if pool.count == 1 else f"{pool.count} attached chips like {pool.accelerator}"
-    return f"{pool.count} x {name or pool.accelerator}"
+    return f"{pool.count} x {name}" if name else pool.label
 
 
 def candidate_words(estimate: Estimate, titles: Mapping[str, str]) -> str:
@@ -69,12 +70,29 @@ def sentence_of(
     best = order[0].estimate
     pool = best.candidate.pools[0]
     plan = plan_words(best.candidate.plan, pool.count)
+    plan += ", optimizer states sharded (ZeRO-1)" if _shards_states(best, question.workload) else ""
     where = candidate_words(best, titles) + (f" ({plan})" if plan else "")
     step = f"{written.band(best.step_time_s)} a step"
     charge = _charge_words(best, question.objective, question.workload)
-    late = "; no candidate meets every target" if order[0].late else ""
     ties = _tie_words(order[0], equal)
-    return f"Use {where}: {step}{charge}; {ties}{_sure_words(len(order), question.objective, sure)}{late}."
+    lead = _late_words(order) if order[0].late else _sure_words(order, question.objective, sure)
+    return f"Use {where}: {step}{charge}; {_target_words(best, question.workload)}{ties}{lead}."
+
+
+def _shards_states(best: Estimate, workload: Workload) -> bool:
+    """Return whether its memory counts optimizer states that plain replicas share, as `advisor.search.room` does."""
+    plan = best.candidate.plan
+    return workload.trains and workload.optimizer != "none" and plan.fsdp == 1 and plan.data > 1
+
+
+def tight_words(best: Estimate) -> str:
+    """Return how full the memory of a chip is where it may not suffice; empty where it surely does."""
+    chance, need = best.fit_chance, best.memory_bytes_per_chip
+    if chance is None or need is None or chance >= SURE:
+        return ""
+    room = f"{written.memory(need.mid)} of {written.memory(best.capacity_bytes)}"
+    sure = written.chance(chance)
+    return f"memory is tight: {room} of a chip, {sure} sure to fit; a smaller part of the batch at a time eases it"
 
 
 def _tie_words(best: Contender, equal: tuple[Contender, ...]) -> str:
@@ -96,12 +114,46 @@ def _charge_words(best: Estimate, objective: str, workload: Workload) -> str:
     return f", {written.band(best.cost_usd, written.usd)} {span}"
 
 
-def _sure_words(count: int, objective: str, sure: Confidence | None) -> str:
-    if count == 1:
+def _target_words(best: Estimate, workload: Workload) -> str:
+    """Return how sure it is that the targets are met; empty where there are none or one is missed."""
+    if best.target_chance is None or best.misses:
+        return ""
+    names = " and ".join(f"the {aim.name}" for aim in aims_of(best, workload))
+    return f"{written.chance(best.target_chance)} sure to meet {names}; "
+
+
+def _late_words(order: tuple[Contender, ...]) -> str:
+    """Return by how much the first misses what is asked for, where every candidate misses it."""
+    missed = "; ".join(order[0].estimate.misses)
+    if len(order) == 1:
+        return f"it is the only candidate with a known figure and misses the {missed}"
+    return f"none of {len(order)} candidates meets every target; this one comes nearest and misses the {missed}"
+
+
+def _sure_words(order: tuple[Contender, ...], objective: str, sure: Confidence | None) -> str:
+    if len(order) == 1:
         return "it is the only candidate with a known figure"
+    able = sum(not c.late for c in order)
+    field = f"{able} candidates" if able == len(order) else f"the {able} of {len(order)} candidates that meet the targets"
+    if able == 1:
+        return f"it is the only one of {len(order)} candidates that meets the targets"
     if sure is None:
-        return f"it leads {count} candidates"
-    return f"{written.percent(sure.p_best)} sure that it is the {_BEST[objective]} of {count} candidates"
+        return f"it leads {field}"
+    return f"{written.chance(sure.p_best)} sure that it is the {_BEST[objective]} of {field}"
+
+
+def surer_words(order: tuple[Contender, ...], titles: Mapping[str, str]) -> str:
+    """Return the first candidate that meets the targets almost surely, where the choice does not; empty where it does."""
+    chance = order[0].estimate.target_chance
+    if chance is None or chance >= SURE:
+        return ""
+    surer = next((c.estimate for c in order[1:] if (c.estimate.target_chance or 0.0) >= SURE), None)
+    if surer is None:
+        return "" if order[0].late else f"no other candidate is {written.percent(SURE)} sure to meet the targets"
+    figures = [f"{written.band(surer.step_time_s)} a step"]
+    figures += [written.band(surer.cost_usd, written.usd)] if surer.cost_usd is not None and surer.cost_usd.mid > 0 else []
+    sure = written.chance(surer.target_chance)
+    return f"surer to meet the targets ({sure}) is {candidate_words(surer, titles)}: {', '.join(figures)}"
 
 
 def why_of(
@@ -127,8 +179,10 @@ def _same_figure(best: Contender, runner: Contender) -> bool:
 
 
 def _margin(best: Contender, runner: Contender, tied: bool, objective: str, other: str) -> str:
-    if runner.late and not best.late:
-        return f"It meets the targets, which the next, {other}, does not"
+    if runner.late:
+        missed = "; ".join(runner.estimate.misses)
+        met = f"It meets the targets, which the next, {other}, does not"
+        return f"The next, {other}, misses the {missed}" if best.late else met
     if best.value.mid <= 0:
         unlike = f"It costs nothing to use, unlike {other}"
         return unlike if runner.value.mid > 0 else f"It costs as little as {other} and takes less time"
@@ -151,20 +205,25 @@ def _times(ratio: float) -> str:
 
 
 def _dominant(estimate: Estimate) -> str:
-    """Return which term and which block take most of the step."""
+    """Return which term and which block take most of the step, or that it waits for its input."""
     terms: defaultdict[str, float] = defaultdict(float)
     blocks: defaultdict[str, float] = defaultdict(float)
     for share in estimate.breakdown:
         terms[share.term] += share.seconds.mid
-        blocks[share.block] += share.seconds.mid
+        if share.block != ALL_BLOCKS:
+            blocks[share.block] += share.seconds.mid
     whole = sum(terms.values())
     if not whole:
         return "where its step time goes is not known"
-    term, block = max(terms, key=lambda k: (terms[k], k)), max(blocks, key=lambda k: (blocks[k], k))
-    return (
-        f"most of its step is {term} ({written.percent(terms[term] / whole)}), "
-        f"its longest part is {block} ({written.percent(blocks[block] / whole)})"
-    )
+    if terms["input"] > 0:
+        waits = written.percent(terms["input"] / whole)
+        return f"its input takes longer than its arithmetic, which waits for {waits} of the step"
+    term = max(terms, key=lambda k: (terms[k], k))
+    said = f"most of its step is {term} ({written.percent(terms[term] / whole)})"
+    if not blocks:
+        return said
+    block = max(blocks, key=lambda k: (blocks[k], k))
+    return f"{said}, the block that takes most of it is {block} ({written.percent(blocks[block] / whole)})"
 
 
 def measurements_of(order: tuple[Contender, ...]) -> int:

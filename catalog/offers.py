@@ -5,10 +5,12 @@ Terms: `on-demand`; `spot` and `community` (may be taken away); `flex-start` (qu
 A row of the cloud `market median` is an index over providers, an indication and not an offer.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 
-from catalog.tables import rows_of
+from catalog.hardware import accelerator
+from catalog.machines import machine_named, plain_name
+from catalog.tables import rows_of, whole
 from core.device import Price
 from core.workload import Where
 
@@ -30,17 +32,32 @@ def prices(key: str, imported: Iterable[Price] = ()) -> tuple[Price, ...]:
     return (*own, *_by_accelerator().get(key, ()))
 
 
-def clouds() -> tuple[str, ...]:
-    """Return the clouds that offers are known of, lower case, sorted."""
-    return tuple(sorted({_word(price.cloud) for group in _by_accelerator().values() for price in group} - {INDEX}))
+def regions(imported: Iterable[Price] = ()) -> tuple[str, ...]:
+    """Return the regions that offers are known in, lower case, sorted.
+
+    Args:
+        imported: prices of lists that the user imported.
+    """
+    return tuple(sorted({_word(price.region) for price in _all(imported)} - set(_EVERYWHERE)))
 
 
-def cheapest(key: str, where: Where, imported: Iterable[Price] = (), terms: str = "") -> Price | None:
-    """Return the cheapest price for which a whole machine with this chip can be had, or None.
+def clouds(imported: Iterable[Price] = ()) -> tuple[str, ...]:
+    """Return the clouds that offers are known of, lower case, sorted.
+
+    Args:
+        imported: prices of lists that the user imported.
+    """
+    return tuple(sorted({_word(price.cloud) for price in _all(imported)} - {INDEX}))
+
+
+def cheapest(
+    key: str, where: Where, imported: Iterable[Price] = (), terms: str = "", chips: int | None = None, machine: str = ""
+) -> Price | None:
+    """Return the price at which chips cost least, or None when no fitting one is known.
 
     On demand always counts; spot and community offers only when `where.spot`. Commitments and queued starts count only when
     `terms` asks for them, prices without a host never. An index over providers and figures of low confidence count only where
-    nothing firmer is known.
+    nothing firmer is known. Where regions are asked for, offers that name none count of clouds that are asked for too.
     Where a list that the user imported has a fitting price, only such lists count: it says what this user pays.
 
     Args:
@@ -48,32 +65,56 @@ def cheapest(key: str, where: Where, imported: Iterable[Price] = (), terms: str 
         where: clouds and regions (empty: all), whether spot will do; `own_only` rules out renting.
         imported: prices of lists that the user imported, of any accelerator.
         terms: one of `TERMS`, and no other will do; empty leaves it to `where`.
+        chips: that must be had together, in whole machines; None compares by the chip.
+        machine: type of machine, as its cloud writes it; where no price of it is known, prices of its cloud count.
     """
     if where.own_only:
         return None
     wanted_terms = (terms,) if terms else _REVOCABLE if where.spot else _FIRM
-    wanted_clouds = {_word(cloud) for cloud in where.clouds}
-    wanted_regions = {_word(region) for region in where.regions}
     fitting = [
-        price
-        for price in prices(key, imported)
-        if price.terms in wanted_terms
-        and (not wanted_clouds or _word(price.cloud) in wanted_clouds)
-        and _in_regions(price.region, wanted_regions)
-    ]
+        price for price in prices(key, imported)
+        if price.terms in wanted_terms and _in_place(price, where) and (chips is None or _together(price, chips))
+    ]  # fmt: skip
+    if machine:
+        named = [price for price in fitting if plain_name(price.instance) == plain_name(machine)]
+        known = machine_named(machine)
+        fitting = named or [price for price in fitting if known is not None and _word(price.cloud) == _word(known.cloud)]
     offers = [price for price in fitting if price.cloud != INDEX]
-    own = _lowest(price for price in offers if price.imported)
-    if own is not None:
-        return own
-    return _lowest(price for price in offers if price.confidence != "low") or _lowest(offers) or _lowest(fitting)
+    own, firm = [price for price in offers if price.imported], [price for price in offers if price.confidence != "low"]
+    return next((_lowest(group, chips) for group in (own, firm, offers, fitting) if group), None)
 
 
-def _lowest(candidates: Iterable[Price]) -> Price | None:
-    return min(candidates, key=lambda price: price.usd_per_chip_h, default=None)
+def paid_chips(price: Price, chips: int) -> int:
+    """Return the chips that are paid for so many in use: whole machines of GPUs; slices of TPUs are had as they are.
+
+    Args:
+        price: of the machine.
+        chips: in use.
+    """
+    each = 1 if accelerator(price.accelerator).kind == "tpu" else price.chips_per_instance
+    return -(-chips // each) * each
 
 
-def _in_regions(region: str, wanted: set[str]) -> bool:
-    return not wanted or _word(region) in wanted or _word(region) in _EVERYWHERE
+def _lowest(candidates: Iterable[Price], chips: int | None) -> Price:
+    return min(candidates, key=lambda price: price.usd_per_chip_h * (1 if chips is None else paid_chips(price, chips)))
+
+
+def _together(price: Price, chips: int) -> bool:
+    """Return whether that many chips can be had at a price and work together."""
+    return price.most_chips is None or chips <= price.most_chips
+
+
+def _in_place(price: Price, where: Where) -> bool:
+    clouds = {_word(cloud) for cloud in where.clouds}
+    regions = {_word(region) for region in where.regions}
+    named, region = _word(price.cloud) in clouds, _word(price.region)
+    return (named or not clouds) and (not regions or region in regions or (named and region in _EVERYWHERE))
+
+
+def _all(imported: Iterable[Price]) -> Iterator[Price]:
+    yield from imported
+    for group in _by_accelerator().values():
+        yield from group
 
 
 def _word(text: str) -> str:
@@ -93,4 +134,5 @@ def _price(row: dict[str, str]) -> Price:
         accelerator=row["accelerator"], cloud=row["cloud"], instance=row["instance"], region=row["region"], terms=row["terms"],
         usd_per_chip_h=float(row["usd_per_chip_h"]), chips_per_instance=int(row["chips_per_instance"]),
         source=row["source"], source_date=row["source_date"], confidence=row["confidence"], notes=row["notes"],
+        most_chips=whole(row["most_chips"]),
     )

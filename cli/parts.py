@@ -114,22 +114,24 @@ def _tell_candidates(run: Run) -> None:
     if not rows:
         return
     sides = [(side.title, side.row) for side in view.side_by_side(run)]
+    heads = (*_FIGURES, "targets") if any(row.targets for row in rows) else _FIGURES
     write("\nSide by side:")
-    beside = [(title, row.label, *_figures(row)) if row else (title, *_NOTHING) for title, row in sides]
-    table(("", "candidate", *_FIGURES), beside)
+    nothing = (fmt.MISSING,) * (1 + len(heads))
+    beside = [(title, row.label, *_figures(row)[: len(heads)]) if row else (title, *nothing) for title, row in sides]
+    table(("", "candidate", *heads), beside)
     shown = view.shortlisted_rows(run, SHOWN_ROWS)
     write("\nCandidates, best first; \u2714 chosen, \u2248 cannot be told apart from it:")
-    listed = [(row.mark, str(row.rank or ""), row.label, *_figures(row)) for row in shown]
-    table(("", "", "candidate", *_FIGURES), listed, right=(1,))
+    listed = [(row.mark, str(row.rank or ""), row.label, *_figures(row)[: len(heads)]) for row in shown]
+    table(("", "", "candidate", *heads), listed, right=(1,))
     _tell_rest(len(rows) - len(shown))
 
 
 _FIGURES = ("step (80 % band)", "rate", "memory of a chip", "cost", "from")
-_NOTHING = (fmt.MISSING,) * (1 + len(_FIGURES))
 
 
 def _figures(row: view.CandidateRow) -> tuple[str, ...]:
-    return row.step_time.full, row.throughput.text, row.memory_text, row.cost.text, row.tier or fmt.MISSING
+    told = (row.step_time.full, row.throughput.text, row.memory_text, row.cost.text)
+    return *told, row.tier or fmt.MISSING, row.targets or fmt.MISSING
 
 
 def _tell_reasons(title: str, rows: tuple[facts.ReasonRow, ...]) -> None:

@@ -59,7 +59,8 @@ def estimate(value: Estimate) -> Plain:
         "memory_parts": dict(value.memory_parts),
         "capacity_bytes": value.capacity_bytes,
         "bounds_s": {"lower": value.lower_s, "upper": value.upper_s},
-        "fits": value.fits,
+        "fits": value.fits, "fit_chance": value.fit_chance,
+        "misses": list(value.misses), "target_chance": value.target_chance,
         "missing": list(value.missing),
     }
 

@@ -7,6 +7,10 @@ from core.probe import Probe
 from core.quantity import Quantity
 
 EFFECTS = ("exclude", "penalise", "warn", "suggest")
+SURE = 0.9
+"""Chance of a target or of fitting from which on nobody is warned, or told of something surer."""
+ALL_BLOCKS = "all blocks"
+"""Name in a breakdown of what no single block takes."""
 BREAKDOWN_TERMS = ("compute", "memory traffic", "launch", "communication", "bubble", "input", "host")
 
 
@@ -35,8 +39,7 @@ class Candidate:
     @property
     def label(self) -> str:
         """One short line that names the candidate to a person: `jax on 8 x tpu-v6e`."""
-        pools = " + ".join(p.accelerator if p.attached and p.count == 1 else f"{p.count} x {p.accelerator}" for p in self.pools)
-        return f"{self.runtime} on {pools}"
+        return f"{self.runtime} on {' + '.join(pool.label for pool in self.pools)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,8 @@ class Estimate:
         job_s: expected seconds of the whole job when a total is given: compilation, steps, interruptions; None where the steps
             alone are reckoned with.
         served: what requests meet at the asked rate; None where none was asked, or no queue was reckoned.
+        misses: targets that it misses, one phrase each with what it does instead.
+        target_chance: probability that it meets every target that can be told of it; None without any.
     """
 
     candidate: Candidate
@@ -109,6 +114,14 @@ class Estimate:
     penalty: float = 1.0
     job_s: Quantity | None = None
     served: Served | None = None
+    misses: tuple[str, ...] = ()
+    target_chance: float | None = None
+
+    @property
+    def fit_chance(self) -> float | None:
+        """Probability that it fits in memory; None where either side is not known."""
+        need, have = self.memory_bytes_per_chip, self.capacity_bytes
+        return None if need is None or have is None else need.chance_within(have)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ class Price:
         chips_per_instance: chips of the machine or slice.
         vcpus, host_memory_bytes: of the machine; None when not known.
         imported: whether it comes from a list that the user imported.
+        most_chips: that can be had together at this price; None for any number, machine by machine.
     """
 
     accelerator: str
@@ -77,6 +78,7 @@ class Price:
     host_memory_bytes: float | None = None
     imported: bool = False
     notes: str = ""
+    most_chips: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,7 @@ class Pool:
         count: chips.
         price_usd_per_h: for the whole pool; None when unknown, 0 when owned.
         where: cloud and region, or "attached".
+        apart: what tells it from other pools of as many of its chips in one question; empty where there are none.
     """
 
     accelerator: str
@@ -186,3 +189,11 @@ class Pool:
     attached: bool = False
     link: Link | None = None
     hosts: int = 1
+    apart: str = ""
+
+    @property
+    def label(self) -> str:
+        """Chips and accelerator, and what tells it from its like: `8 x h100-sxm (AWS us-east-1, spot)`."""
+        if self.attached and self.count == 1:
+            return self.accelerator
+        return f"{self.count} x {self.accelerator}" + (f" ({self.apart})" if self.apart else "")

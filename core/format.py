@@ -73,6 +73,13 @@ def percent(fraction: float | None) -> str:
     return MISSING if fraction is None else f"{100 * fraction:.0f} %"
 
 
+def chance(probability: float | None) -> str:
+    """Return a probability as a whole percentage; one that rounds to certainty says that it is none."""
+    if probability is not None and 0.995 <= probability < 1:
+        return "over 99 %"
+    return "under 1 %" if probability is not None and 0 < probability < 0.005 else percent(probability)
+
+
 def band(quantity: Quantity | None, write: Callable[[float], str] = seconds) -> str:
     """Return `mid (low to high)` with one of this module's writers; a dash when unknown."""
     if quantity is None:

@@ -4,7 +4,7 @@ The band `low..high` is meant to hold the truth 80 % of the time. Unknown is `No
 """
 
 from dataclasses import dataclass
-from math import exp, hypot, log
+from math import erf, exp, hypot, log, sqrt
 
 TIERS = ("measured", "interpolated", "transferred", "published", "datasheet")
 """Where a number comes from, best first."""
@@ -55,6 +55,12 @@ class Quantity:
         if self.mid <= 0 or self.low <= 0:
             return 0.0
         return log(self.high / self.low) / (2 * Z_80)
+
+    def chance_within(self, limit: float) -> float:
+        """Return the probability that the truth is at most a limit, in the unit of this."""
+        if self.mid <= 0 or self.sigma <= 0 or limit <= 0:
+            return float(self.mid <= limit)
+        return 0.5 * (1 + erf(log(limit / self.mid) / self.sigma / sqrt(2)))
 
     def scaled(self, factor: float, *evidence: str) -> "Quantity":
         """Return this times a known positive factor, with more evidence."""

@@ -178,15 +178,19 @@ class PoolRequest:
 
     Args:
         accelerator: a catalog key or a device id such as `cpu:0`.
-        count: chips.
+        count: chips; 1 where it is left open.
         price_usd_per_h: of one chip, when the user gave one.
         terms: on which it is to be rented (`committed-1y`, `spot`, ...); empty leaves it to the workload.
+        machine: type of machine that it was named by, whose price counts; empty without one.
+        open: whether no count was said: advice then tries every count that the job may use.
     """
 
     accelerator: str
     count: int
     price_usd_per_h: float | None = None
     terms: str = ""
+    machine: str = ""
+    open: bool = False
 
 
 @dataclass(frozen=True, slots=True)

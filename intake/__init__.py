@@ -6,12 +6,13 @@ This room reads and counts; it runs nothing, imports no framework, and opens no 
 from intake.families import families
 from intake.layers import layer_kinds, make_block
 from intake.ownership import chip_hour
-from intake.pools import is_device
+from intake.pools import is_device, request_of
 from intake.price_list import read_price_list
 from intake.price_list_skypilot import cloud_of_path
 from intake.price_rows import Origin as PriceOrigin
 from intake.price_rows import PriceList
 from intake.understand import DTYPES, TRAINING_DTYPES, Understood, preset_document, read_document, read_file, read_text
+from intake.wording import unknown
 
 __all__ = [
     "DTYPES",
@@ -30,4 +31,6 @@ __all__ = [
     "read_file",
     "read_price_list",
     "read_text",
+    "request_of",
+    "unknown",
 ]

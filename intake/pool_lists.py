@@ -24,7 +24,7 @@ def requests_of(entries: tuple[object, ...], key: str, keys: tuple[str, ...], as
         asked = {name: section.values[name] for name in _REQUEST_KEYS if section.has(name)}
         if section.values.get("host") is True and "accelerator" not in asked:
             asked["accelerator"] = "cpu:0"
-        plain.append(asked)
+        plain.append({"count": 1, **asked})
     try:
         return read_pools(Section("", {"pools": plain}, ("pools",)), assumed)
     except BadInput as error:

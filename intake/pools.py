@@ -5,8 +5,9 @@ assumptions, so that the reader sees "v5p-8 = 4 chips" before paying for eight.
 """
 
 import re
+from dataclasses import replace
 
-from catalog import TERMS, accelerator, count_note, counted, parse_name
+from catalog import TERMS, Named, accelerator, count_note, counted, machine_named, parse_name
 from core.errors import BadInput
 from core.workload import PoolRequest
 from intake.fields import Section
@@ -58,12 +59,30 @@ def _pool(path: str, entry: object, assumed: list[str]) -> PoolRequest:
         named = parse_name(name) if count is None else counted(parse_name(name), count)
     except BadInput as error:
         raise type(error)(f"{path}.accelerator: {error.got}", error.expected, error.remedy) from None
-    chips = named.chips or 1
-    assumed += [said for said in (named.said != named.key and named.echo, count_note(named.key, chips)) if said]
+    request, said = request_of(named)
+    assumed += said
     given = [key for key in ("price", "price_usd_per_h", "terms") if section.has(key)]
     if len(given) > 1:
         raise fault(path, " and ".join(given), "one of price, price_usd_per_h and terms", "keep one of them")
     if section.has("price"):
-        price, arithmetic = chip_hour(f"{path}.price", section.values["price"], accelerator(named.key), chips)
-        assumed.append(f"{chips} x {named.key}: {arithmetic}")
-    return PoolRequest(named.key, chips, price, section.choice("terms", TERMS) or "")
+        price, arithmetic = chip_hour(f"{path}.price", section.values["price"], accelerator(named.key), request.count)
+        if request.open:
+            raise fault(f"{path}.price", section.values["price"], "a price and how many chips it is of", "add count: N")
+        assumed.append(f"{request.count} x {named.key}: {arithmetic}")
+    return replace(request, price_usd_per_h=price, terms=section.choice("terms", TERMS) or "")
+
+
+def request_of(named: Named) -> tuple[PoolRequest, tuple[str, ...]]:
+    """Return the pool that a name asks for, and what is to be said of how it was understood, one phrase each.
+
+    Args:
+        named: from `catalog.parse_name`.
+    """
+    machine = machine_named(named.said)
+    request = PoolRequest(named.key, named.chips or 1, machine="" if machine is None else machine.name, open=named.chips is None)
+    said = (
+        named.echo if named.said != named.key else "",
+        f"{named.key}: no count was given, so every count that the job may use is tried" if request.open else "",
+        "" if request.open else count_note(named.key, request.count) or "",
+    )
+    return request, tuple(filter(None, said))

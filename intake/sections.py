@@ -2,7 +2,6 @@
 
 from typing import cast
 
-from catalog import clouds
 from core.workload import DataPipeline, Existing, Targets, Total, Where
 from intake.fields import Section
 from intake.wording import fault, nearest, unknown
@@ -10,6 +9,8 @@ from intake.wording import fault, nearest, unknown
 FRAMEWORKS = ("jax", "torch", "torch-xla", "torch-tpu", "tensorflow", "keras", "mxnet")
 _ALIASES = {"pytorch": "torch", "tf": "tensorflow", "torch_xla": "torch-xla", "pytorch-xla": "torch-xla", "torchtpu": "torch-tpu",
             "torch_tpu": "torch-tpu", "flax": "jax"}
+CLOUDS = {"google": "gcp", "google cloud": "gcp", "amazon": "aws", "microsoft": "azure", "oracle": "oci"}
+"""Other names of clouds, and how they are written here."""
 _MOST = 1e30
 
 
@@ -97,16 +98,14 @@ def read_where(top: Section) -> Where:
     """Return where accelerators may be rented.
 
     Raises:
-        BadInput: a cloud that no price is known of, or a value that cannot be used.
+        BadInput: a value that cannot be used.
     """
     section = top.section("where", ("clouds", "regions", "spot", "own_only"))
     if section is None:
         return Where()
-    wanted = tuple(cloud.lower() for cloud in section.texts("clouds"))
-    for cloud in wanted:
-        if cloud not in clouds():
-            raise unknown("where.clouds", "cloud", cloud, clouds())
-    return Where(wanted, section.texts("regions"), section.flag("spot"), section.flag("own_only"))
+    wanted = tuple(cloud.strip().lower() for cloud in section.texts("clouds"))
+    clouds = tuple(CLOUDS.get(cloud, cloud) for cloud in wanted)
+    return Where(clouds, section.texts("regions"), section.flag("spot"), section.flag("own_only"))
 
 
 def _framework(section: Section) -> str | None:

@@ -145,7 +145,7 @@ def _facts(runs: Sequence[Run]) -> list[CompareRow]:
 
 def _sure(run: Run) -> str:
     sure = run.recommendation.confidence if run.recommendation else None
-    return write.percent(sure.p_best if sure else None)
+    return write.chance(sure.p_best if sure else None)
 
 
 def _texts(section: str, name: str, texts: Sequence[str]) -> CompareRow:

@@ -126,6 +126,8 @@ def side_table(run: Run) -> Table:
     ]
     prices = (column.row.price if column.row else "" for column in columns)
     rows.append((_text("price"), *(_text(price or view.UNKNOWN) for price in prices)))
+    if any(column.row and column.row.targets for column in columns):
+        rows.append((_text("targets"), *(_text(column.row.targets if column.row else view.UNKNOWN) for column in columns)))
     rows.append((_text("memory check"), *(_text(column.row.fits if column.row else view.UNKNOWN) for column in columns)))
     return Table("the best candidate of each side", ("", *(column.title for column in columns)), tuple(rows))
 
@@ -165,6 +167,7 @@ def _candidates(run: Run) -> Section:
     amount = view.amount_text(run.workload)
     rows: list[tuple[Cell, ...]] = []
     every = view.candidate_rows(run)
+    aimed = any(row.targets for row in every)
     for row in view.shortlisted_rows(run, MOST_ROWS):
         strong = row.mark == "✔"
         name = _text(
@@ -186,6 +189,7 @@ def _candidates(run: Run) -> Section:
                 Cell(row.throughput.text, number=True),
                 memory,
                 *(_number(figure, known=row.tier) for figure in (row.compile, row.cost, row.energy)),
+                *([_text(row.targets or view.UNKNOWN)] if aimed else []),
             )
         )
     header = (
@@ -197,6 +201,7 @@ def _candidates(run: Run) -> Section:
         "compile",
         f"cost, {amount}",
         f"energy, {amount}",
+        *(["targets"] if aimed else []),
     )
     lines: tuple[str, ...] = (
         "✔ is chosen, ≈ cannot be told apart from it. Bands are meant to hold the truth 80 % of the time.",

@@ -11,11 +11,11 @@ from core.run import Run
 from core.split import SplitRun
 from reports.split_run_text import pace_rows
 from reports.split_text import single_rows
-from reports.view import CandidateRow, Figure, candidate_rows
+from reports.view import NO_FIGURE, WHOLE_JOB, CandidateRow, Figure, candidate_rows
 
 MEDIA_TYPE = "text/csv; charset=utf-8"
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
-FIGURES = ("step_time_s", "throughput_per_s", "memory_bytes_per_chip", "compile_s", "cost_usd", "energy_j")
+FIGURES = ("step_time_s", "throughput_per_s", "memory_bytes_per_chip", "compile_s", "cost_usd", "energy_j", "job_s")
 HEADER = (
     "run",
     "workload",
@@ -30,6 +30,7 @@ HEADER = (
     "fits",
     "missing",
     "price",
+    "targets",
 )
 SPLIT_HEADER = (
     "run", "workload", "figures", "mode", "pools", "chosen",
@@ -82,9 +83,11 @@ def _cells(row: CandidateRow) -> list[str]:
         row.plan,
         row.step_time.text if row.step_time.quantity else "",
     ]
-    for figure in (row.step_time, row.throughput, row.memory, row.compile, row.cost, row.energy):
+    job = dict(row.further).get(WHOLE_JOB, NO_FIGURE)
+    for figure in (row.step_time, row.throughput, row.memory, row.compile, row.cost, row.energy, job):
         cells += _numbers(figure)
-    return [*cells, "" if row.capacity_bytes is None else repr(row.capacity_bytes), row.fits, "; ".join(row.missing), row.price]
+    capacity = "" if row.capacity_bytes is None else repr(row.capacity_bytes)
+    return [*cells, capacity, row.fits, "; ".join(row.missing), row.price, row.targets]
 
 
 def _numbers(figure: Figure) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from core import format as write
-from core.advice import Estimate, Plan, Recommendation
+from core.advice import SURE, Estimate, Plan, Recommendation
 from core.errors import one_line
 from core.quantity import Quantity
 from core.run import Run
@@ -56,11 +56,12 @@ class CandidateRow:
         plan: how the work is divided, in words.
         memory: of one chip.
         capacity: `of 29.8 GiB`, empty when unknown; `memory_text` says both in one.
-        fits: `fits`, `does not fit` or `unknown`.
+        fits: `fits`, with its chance where that is low, `does not fit` or `unknown`.
         tier: of its step time; empty when unknown.
         missing: what is not known.
         further: figures that only some jobs have, by name: the time of the whole job, latencies at a rate of requests.
         price: of each pool that has one, with its seller, terms and age; empty without.
+        targets: `met, 93 % sure` or what is missed; empty where the workload has no target that can be told.
     """
 
     rank: int | None
@@ -83,6 +84,7 @@ class CandidateRow:
     missing: tuple[str, ...]
     further: tuple[tuple[str, Figure], ...] = ()
     price: str = ""
+    targets: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,11 @@ class ShareRow:
     block: str
     time: Figure
     share: str
+
+
+NO_FIGURE = Figure(UNKNOWN)
+WHOLE_JOB = "whole job"
+"""Name of the further figure that tells how long the job takes."""
 
 
 def figure(quantity: Quantity | None, written: Callable[[float], str] = write.seconds) -> Figure:
@@ -229,9 +236,12 @@ def sure_text(advice: Recommendation) -> str:
     """Return how sure the choice is, one sentence; empty when nothing was chosen."""
     if advice.best is None:
         return ""
+    if advice.best.misses:
+        return "Nothing meets every target: the choice is what comes nearest."
     if advice.confidence is None:
         return "How sure this is, is not known."
-    chosen = f"{write.percent(advice.confidence.p_best)} likely to be the best of {len(advice.ranked)}"
+    able = sum(not one.misses for one in advice.ranked)
+    chosen = f"{write.chance(advice.confidence.p_best)} likely to be the best of {able}"
     regret = f"choosing it is expected to cost {write.percent(advice.confidence.expected_regret)} against the true best"
     return f"{chosen[0].upper()}{chosen[1:]}; {regret}." + (
         f" Too close to call: {listed(advice.equal)}." if advice.equal else ""
@@ -303,7 +313,7 @@ def _candidate_row(workload: Workload, advice: Recommendation, estimate: Estimat
         memory_text=f"{memory.text} {capacity}".strip(),
         capacity=capacity,
         capacity_bytes=estimate.capacity_bytes,
-        fits={True: "fits", False: "does not fit", None: "unknown"}[estimate.fits],
+        fits=_fits(estimate),
         compile=figure(estimate.compile_s),
         cost=figure(estimate.cost_usd, write.usd),
         energy=figure(estimate.energy_j, write.energy),
@@ -314,12 +324,27 @@ def _candidate_row(workload: Workload, advice: Recommendation, estimate: Estimat
             f"{write.usd(pool.price_usd_per_h)} an hour, {pool.where}".rstrip(", ")
             for pool in candidate.pools if pool.price_usd_per_h is not None
         ),
+        targets=_targets(estimate),
     )
+
+
+def _fits(estimate: Estimate) -> str:
+    """Return whether it fits, and how sure that is where it is not."""
+    chance = estimate.fit_chance
+    if estimate.fits and chance is not None and chance < SURE:
+        return f"fits, {write.chance(chance)} sure"
+    return {True: "fits", False: "does not fit", None: "unknown"}[estimate.fits]
+
+
+def _targets(estimate: Estimate) -> str:
+    if estimate.misses:
+        return "misses the " + "; ".join(estimate.misses)
+    return "" if estimate.target_chance is None else f"met, {write.chance(estimate.target_chance)} sure"
 
 
 def _further(estimate: Estimate) -> tuple[tuple[str, Figure], ...]:
     """Return the time of the whole job, and the latencies of half and of all but one in a hundred requests, where told."""
-    job = () if estimate.job_s is None else (("whole job", figure(estimate.job_s)),)
+    job = () if estimate.job_s is None else ((WHOLE_JOB, figure(estimate.job_s)),)
     if estimate.served is None or not estimate.served.total_s:
         return job
     half, _, slowest = estimate.served.total_s

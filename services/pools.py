@@ -6,11 +6,12 @@ from datetime import UTC, date, datetime
 
 import catalog
 from advisor.memory import parameter_bytes
+from core import format as fmt
 from core.advice import Exclusion
 from core.device import Accelerator, Device, Pool, Price
 from core.errors import BadInput
 from core.workload import PoolRequest, Where, Workload
-from intake import is_device
+from intake import is_device, request_of, unknown
 from services.price_lists import imported_prices
 
 CATALOG_KINDS = ("gpu", "tpu")
@@ -19,6 +20,8 @@ TOPOLOGY = "topology"
 COUNT_RULE = "slice-count"
 KEYWORDS = ("all", "attached")
 MOST_CHIPS = 1024
+FAR_BELOW = 4.0
+"""Times below the lowest price known elsewhere, spot among them, from which on a price of the user's own list is doubted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +43,38 @@ def pools_for(workload: Workload, devices: Sequence[Device], asked: str, today: 
             `KEY=N`, `v5p-8`, `A100-80GB:8`, `cpu:0`.
         today: the day against which the age of prices is told; today when None.
 
+    A pool without a count stands for every count of its chip that the job may use.
+
     Raises:
-        BadInput: a pool that is neither an accelerator nor an attached device, a name that several have, or a count that is no
-            whole number from 1.
+        BadInput: a pool that is neither an accelerator nor an attached device, a name that several have, a count that is no
+            whole number from 1, or a cloud or region of the workload in which nothing is sold that is known of.
     """
     attached = tuple(Pool(d.id, 1, d.kind, None, "attached", attached=True) for d in devices)
     if asked == "attached":
         return attached
-    market = _Market(workload.where, imported_prices(), today or datetime.now(UTC).date())
-    if asked != "all":
-        return tuple(_named(request, devices, market) for request, _ in _parsed(asked))
-    if workload.pools:
-        named = tuple(_named(request, devices, market) for request in workload.pools)
-        return (*attached, *(pool for pool in named if not pool.attached))
+    market = _market(workload.where, today)
+    requests = tuple(request for request, _ in _parsed(asked)) if asked != "all" else workload.pools
+    if requests:
+        named = _told_apart([pool for request in requests for pool in _asked(request, workload, devices, market)])
+        return named if asked != "all" else (*attached, *(pool for pool in named if not pool.attached))
     if workload.where.own_only:
         return attached
     return (*attached, *_from_catalog(market, workload))
+
+
+def _market(where: Where, today: date | None) -> _Market:
+    """Return where pools are priced.
+
+    Raises:
+        BadInput: a cloud or a region in which nothing is sold that is known of.
+    """
+    imported = imported_prices()
+    known = {"cloud": (where.clouds, catalog.clouds(imported)), "region": (where.regions, catalog.regions(imported))}
+    for what, (asked, found) in known.items():
+        strange = next((name for name in asked if name.strip().lower() not in found), None)
+        if strange is not None and not where.own_only:
+            raise unknown(f"where.{what}s", what, strange, found)
+    return _Market(where, imported, today or datetime.now(UTC).date())
 
 
 def with_names_said(workload: Workload, asked: str) -> Workload:
@@ -115,10 +134,33 @@ def _request(part: str) -> tuple[PoolRequest, tuple[str, ...]]:
     if not part or (count and not count.strip().isdigit()):
         expected = "names and counts such as tpu-v6e=16, v5p-8 or A100-80GB:8"
         raise BadInput(f"pool {part[:60]!r}", expected, "correct --pools, or give attached or all")
-    named = catalog.parse_name(part)
-    chips = named.chips or 1
-    said = (named.echo if named.said != named.key else "", catalog.count_note(named.key, chips) or "")
-    return PoolRequest(named.key, chips), tuple(filter(None, said))
+    return request_of(catalog.parse_name(part))
+
+
+def _asked(request: PoolRequest, workload: Workload, devices: Sequence[Device], market: _Market) -> tuple[Pool, ...]:
+    """Return the pool that is asked for; where no count was said, one for each that the job may use and that somebody sells."""
+    if not request.open:
+        return (_named(request, devices, market),)
+    chip = catalog.accelerator(request.accelerator)
+    within = catalog.legal_counts(chip.key, chip.chips_per_host or 1)
+    counts = sorted({*within, *_counts(chip, workload)})
+    pools = tuple(_named(replace(request, count=count, open=False), devices, market) for count in counts)
+    return tuple(pool for pool in pools if pool.price_usd_per_h is not None) or pools[:1]
+
+
+def _told_apart(pools: Sequence[Pool]) -> tuple[Pool, ...]:
+    """Return pools, those of as many equal chips with what tells each from the others: its seller, or else its price."""
+    alike: dict[tuple[str, int], list[Pool]] = {}
+    for pool in dict.fromkeys(pools):
+        alike.setdefault((pool.accelerator, pool.count), []).append(pool)
+    found: list[Pool] = []
+    for pool in pools:
+        others = alike[pool.accelerator, pool.count]
+        sellers = {one.where for one in others}
+        price = "" if pool.price_usd_per_h is None else f" at {fmt.usd(pool.price_usd_per_h)} an hour"
+        told = pool.where if len(sellers) == len(others) else pool.where + price
+        found.append(replace(pool, apart=told) if len(others) > 1 else pool)
+    return tuple(found)
 
 
 def _named(request: PoolRequest, devices: Sequence[Device], market: _Market) -> Pool:
@@ -130,18 +172,32 @@ def _named(request: PoolRequest, devices: Sequence[Device], market: _Market) -> 
         known = ", ".join(d.id for d in devices) or "nothing"
         raise BadInput(f"device {request.accelerator!r}", f"an attached device: {known}", "list them with: ./tandem devices")
     chip = catalog.accelerator(request.accelerator)
-    return _priced(chip, request.count, market, request.price_usd_per_h, request.terms)
+    return _priced(chip, request, market)
 
 
-def _priced(chip: Accelerator, count: int, market: _Market, usd_per_chip_h: float | None, terms: str = "") -> Pool:
+def _priced(chip: Accelerator, request: PoolRequest, market: _Market) -> Pool:
+    count, usd_per_chip_h = request.count, request.price_usd_per_h
     known = catalog.slice_of(chip.key, count)
     hosts = known.hosts if known is not None else -(-count // chip.chips_per_host) if chip.chips_per_host else 1
     if usd_per_chip_h is not None:
         return Pool(chip.key, count, chip.kind, usd_per_chip_h * count, "price given", hosts=hosts)
-    offer = catalog.cheapest(chip.key, market.where, market.imported, terms)
+    offer = catalog.cheapest(chip.key, market.where, market.imported, request.terms, count, request.machine)
     if offer is None:
-        return Pool(chip.key, count, chip.kind, None, " ".join(filter(None, ("no", terms, "price known"))), hosts=hosts)
-    return Pool(chip.key, count, chip.kind, offer.usd_per_chip_h * count, seller(offer, market.today), hosts=hosts)
+        of = f"of {request.machine}" if request.machine else "of so many together" if count > 1 else ""
+        said = " ".join(filter(None, ("no", request.terms, "price", of, "known")))
+        return Pool(chip.key, count, chip.kind, None, said, hosts=hosts)
+    paid = catalog.paid_chips(offer, count)
+    whole = f"{paid} chips in whole machines paid" if paid != count else ""
+    where = ", ".join(filter(None, (seller(offer, market.today), whole, _doubt(offer, market))))
+    return Pool(chip.key, count, chip.kind, offer.usd_per_chip_h * paid, where, hosts=hosts)
+
+
+def _doubt(offer: Price, market: _Market) -> str:
+    """Return a phrase where the user's own list asks so much less than others that its unit or its chip may be mistaken."""
+    others = catalog.cheapest(offer.accelerator, replace(market.where, spot=True)) if offer.imported else None
+    if others is None or offer.usd_per_chip_h * FAR_BELOW > others.usd_per_chip_h:
+        return ""
+    return f"{others.usd_per_chip_h / offer.usd_per_chip_h:.0f} times less than the lowest known elsewhere, so check it"
 
 
 def seller(offer: Price, today: date) -> str:
@@ -170,16 +226,21 @@ def most_chips(workload: Workload, chip: Accelerator) -> int:
 
 
 def _from_catalog(market: _Market, workload: Workload) -> tuple[Pool, ...]:
-    """Return pools of every GPU and TPU that somebody sells: the smallest, a whole host, doublings up to what the job may use."""
-    pools: list[Pool] = []
-    for chip in catalog.accelerators().values():
-        if chip.kind not in CATALOG_KINDS or catalog.cheapest(chip.key, market.where, market.imported) is None:
-            continue
-        whole = chip.chips_per_host or 1
-        most = 1 << (most_chips(workload, chip) - 1).bit_length()
-        legal = catalog.legal_counts(chip.key, max(whole, most))
-        doubled = {whole << power for power in range(11) if whole << power <= max(whole, most)}
-        smallest = next(iter(legal), 1)
-        counts = {smallest, whole, *(doubled & set(legal) if legal else doubled)}
-        pools.extend(_priced(chip, count, market, None) for count in sorted(counts))
-    return tuple(pools)
+    """Return pools of every GPU and TPU that somebody sells, of each count that the job may use."""
+    pools = (
+        _priced(chip, PoolRequest(chip.key, count), market)
+        for chip in catalog.accelerators().values()
+        if chip.kind in CATALOG_KINDS and catalog.cheapest(chip.key, market.where, market.imported) is not None
+        for count in _counts(chip, workload)
+    )
+    return tuple(pool for pool in pools if pool.price_usd_per_h is not None)
+
+
+def _counts(chip: Accelerator, workload: Workload) -> list[int]:
+    """Return the counts of a chip to compare: the smallest, a whole host, doublings up to what the job may use."""
+    whole = chip.chips_per_host or 1
+    most = 1 << (most_chips(workload, chip) - 1).bit_length()
+    legal = catalog.legal_counts(chip.key, max(whole, most))
+    doubled = {whole << power for power in range(11) if whole << power <= max(whole, most)}
+    smallest = next(iter(legal), 1)
+    return sorted({smallest, whole, *(doubled & set(legal) if legal else doubled)})

@@ -116,9 +116,9 @@ def _priced(workload: Workload, text: str, devices: Sequence[Device]) -> Pool:
     """Return a pool as typed, at the price or on the terms that the workload names for its chips, else where it is cheapest."""
     pool = pools_for(workload, devices, text)[0]
     said = next((one for one in workload.pools if one.accelerator == pool.accelerator), None)
-    if pool.attached or said is None or (said.price_usd_per_h is None and not said.terms):
+    if pool.attached or said is None or (said.price_usd_per_h is None and not said.terms and not said.machine):
         return pool
-    return pools_for(replace(workload, pools=(replace(said, count=pool.count),)), devices, "all")[-1]
+    return pools_for(replace(workload, pools=(replace(said, count=pool.count, open=False),)), devices, "all")[-1]
 
 
 def _in_one_cloud(workload: Workload, pools: list[Pool], devices: Sequence[Device]) -> list[Pool]:

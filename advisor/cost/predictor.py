@@ -1,7 +1,7 @@
 """The roofline with its fitted correction, and how wide the band is.
 
 A label that the fit never saw (a new chip, another stack, the user's own model) adds the spread that such labels have: the band
-widens by itself, and the tier falls from `published` to `datasheet` where neither chip nor framework was ever measured. A chip
+widens by itself, and the tier falls from `published` to `datasheet` where the chip or the framework was never measured. A chip
 without a row of its own adds what chips were found to differ by when each was left out.
 """
 
@@ -142,9 +142,9 @@ class Predictor:
         return residuals.get("", 0.0)
 
     def tier(self, labels: Labels) -> str:
-        """Return `published` where rows of this generation of chips and of this framework were seen, else `datasheet`."""
+        """Return `published` where rows of this chip, this framework and this class of models were seen, else `datasheet`."""
         seen = self._coefficients.seen
-        known = labels.generation in seen["generation"] and labels.framework in seen["framework"]
+        known = self._seen_chip(labels) and labels.framework in seen["framework"]
         return "published" if known and labels.model_class in seen["model_class"] else "datasheet"
 
     def _novel(self, labels: Labels) -> int:

@@ -200,6 +200,6 @@ def case_of(
     """
     key = "" if chip is None else chip.key
     if counts is None:
-        counts = tuple(sorted({count for asked, count in code.asked if asked == (name or key)}))
+        counts = tuple(sorted({pool.count for pool in workload.pools if pool.accelerator == (name or key) and not pool.open}))
     chip_name, vendor = (f"this {kind}", "") if chip is None else (chip.name, chip.vendor.lower())
     return Case(workload, runtime, kind, chip, code, counts, ":" in name, kind == "tpu", key, chip_name, vendor)

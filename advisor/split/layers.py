@@ -7,9 +7,9 @@ loss. Where nothing is known of what goes from one layer to the next, there is n
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from advisor.datasheet import ALL_BLOCKS, Datasheets
+from advisor.datasheet import Datasheets
 from advisor.memory import input_bytes, parameter_bytes
-from core.advice import Estimate
+from core.advice import ALL_BLOCKS, Estimate
 from core.ops import DTYPE_BYTES
 from core.workload import Block, Workload
 

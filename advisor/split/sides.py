@@ -84,8 +84,8 @@ class Side:
     def single(self) -> Single:
         """The same work on this pool alone."""
         alone = self.alone
-        late = () if alone is None else tuple(phrase for phrase in alone.missing if phrase.startswith("misses the "))
-        why = self.missing or "; ".join(late)
+        late = () if alone is None else alone.misses
+        why = self.missing or "; ".join(f"misses the {phrase}" for phrase in late)
         if alone is None:
             return Single(self.pool, self.runtime, None, None, None, None if self.open else False, why)
         feasible = self.fits and not late

@@ -44,11 +44,13 @@ def show_answer(run: Run) -> None:
     said = view.headline(run)
     st.header(plain(said.sentence, 600), anchor=False)
     advice = run.recommendation
+    if advice is not None and advice.best is not None and advice.best.misses:
+        _targets_badge(said.best)
     if advice is not None and advice.confidence is not None and advice.best is not None:
         sure = advice.confidence.p_best
         with st.container(horizontal=True, gap="xsmall"):
             st.badge(
-                f"{write.percent(sure)} likely to be the best of {len(advice.ranked)}",
+                f"{write.chance(sure)} likely to be the best of {sum(not one.misses for one in advice.ranked)}",
                 icon=":material/target:",
                 color="green" if sure >= 0.8 else "blue" if sure >= 0.5 else "orange",
             )
@@ -57,12 +59,21 @@ def show_answer(run: Run) -> None:
                 color="gray",
                 help="What choosing it is expected to cost, as a share of the objective, averaged over what is not known",
             )
+            _targets_badge(said.best)
             if advice.equal:
                 st.badge("Too close to call", icon=":material/balance:", color="orange", help=plain("; ".join(advice.equal), 600))
     st.markdown(f"**Why:** {plain(said.why, 600)}")
     st.markdown(f"**Rests on:** {plain(said.rests_on, 600)}")
     if said.best is not None and said.best.price:
         st.caption(plain(f"Price: {said.best.price}", 400))
+
+
+def _targets_badge(best: view.CandidateRow | None) -> None:
+    """Draw whether the choice meets the targets, where there are any."""
+    if best is not None and best.targets:
+        met = best.targets.startswith("met")
+        text = f"Targets {best.targets}" if met else best.targets[:1].upper() + best.targets[1:]
+        st.badge(plain(text, 160), icon=":material/flag:", color="blue" if met else "red")
 
 
 def show_places(run: Run) -> None:
@@ -139,6 +150,7 @@ def _place(title: str, row: view.CandidateRow, workload: Workload) -> None:
         ("Memory a chip", f"{row.memory_text}, {row.fits}"),
         (f"Cost, {view.amount_text(workload)}", row.cost.text),
         ("Split", row.plan),
+        ("Targets", row.targets or view.UNKNOWN),
     )
     st.markdown("  \n".join(f"{name}: {plain(text)}" for name, text in lines if row.rank or text != view.UNKNOWN))
     with st.popover("From where?", type="tertiary", icon=":material/fact_check:", key=f"where:{title}"):

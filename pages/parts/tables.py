@@ -62,6 +62,7 @@ def candidates_table(run: Run) -> None:
             "rate": config.NumberColumn(f"{run.workload.unit.capitalize()}/s", format="localized"),
             "memory": config.TextColumn("Memory a chip"),
             "fits": config.TextColumn("Fits"),
+            "targets": config.TextColumn("Targets"),
             "plan": config.TextColumn("Split"),
             "energy": config.NumberColumn(f"Energy, {amount} (kWh)", format="%.4g"),
             "compile": config.NumberColumn("Compile (s)", format="%.3g"),
@@ -323,6 +324,7 @@ def _candidate(row: view.CandidateRow, hourly: float | None) -> dict[str, Any]:
         "cost": _mid(row.cost),
         "energy": None if energy is None else energy / 3.6e6,
         "compile": _mid(row.compile),
+        "targets": row.targets or None,
         "missing": "; ".join(row.missing) or None,
     }
 

@@ -21,7 +21,7 @@ from advisor.interruptions import (
     revocable,
     saved_bytes,
 )
-from advisor.ranking import misses_target
+from advisor.targets import aims_of, missed
 from catalog.interruptions import FIRM, REVOCABLE, interruptions
 from core.device import Pool
 from core.quantity import log_normal
@@ -220,7 +220,7 @@ def test_a_deadline_counts_interruptions() -> None:
     bare_h, whole_h = best.step_time_s.mid * 2e8 / HOUR, best.job_s.mid / HOUR
     assert whole_h > 1.001 * bare_h
     between = replace(workload, targets=Targets(deadline_h=(bare_h + whole_h) / 2))
-    assert any("deadline" in phrase for phrase in misses_target(best, between))
+    assert any("deadline" in phrase for phrase in missed(aims_of(best, between)))
 
 
 def test_spot_terms_make_a_long_job_dearer_at_one_price() -> None:

@@ -24,7 +24,7 @@ def contender(name: str, seconds: float, compile_s: float | None = None, sigma: 
     built = None if compile_s is None else exact(compile_s, "measured", "test")
     place = (Pool("cpu:0", 1, "cpu", attached=True),)
     return Contender(Estimate(Candidate(name, place, Plan()), step, None, None, built, None, None, penalty=penalty), step,
-                     late=False, familiar=familiar)
+                     familiar=familiar)
 
 
 def chosen(*contenders: Contender) -> tuple[str, tuple[str, ...], str]:

@@ -30,7 +30,6 @@ NAMED = {
     "block_without_size.yaml": "'hidden'",
     "blocks_empty.yaml": "model.blocks: []",
     "blocks_not_mappings.yaml": "model.blocks[0]: 'lstm_layer'",
-    "cloud_misspelt.yaml": "did you mean 'gcp'?",
     "config_not_found.yaml": "nowhere.json",
     "config_of_unknown_type.yaml": "such as llama",
     "config_without_sizes.yaml": "num_hidden_layers",

@@ -51,7 +51,7 @@ def understood(**keys: object) -> Workload:
     ("asked", "pools"),
     [
         ("v5p-8", [("tpu-v5p", 4, 1)]), ("tpu-v6e=16, A100-80GB:8", [("tpu-v6e", 16, 4), ("a100-80", 8, 1)]),
-        ("h100-sxm", [("h100-sxm", 1, 1)]), ("tpu-v6e=512", [("tpu-v6e", 512, 128)]), ("h100-sxm=16", [("h100-sxm", 16, 2)]),
+        ("h100-sxm=1", [("h100-sxm", 1, 1)]), ("tpu-v6e=512", [("tpu-v6e", 512, 128)]), ("h100-sxm=16", [("h100-sxm", 16, 2)]),
         ("cpu:0,v6e-8", [("cpu:0", 1, 1), ("tpu-v6e", 8, 1)]),
     ],
 )  # fmt: skip
@@ -123,6 +123,78 @@ def test_a_pool_is_rented_on_the_terms_that_are_asked_for() -> None:
     assert committed.price_usd_per_h < firm.price_usd_per_h
     assert ", committed-3y" in committed.where
     assert (unknown.price_usd_per_h, unknown.where) == (None, "no committed-3y price known")
+
+
+def test_a_pool_without_a_count_is_each_count_that_the_job_may_use() -> None:
+    big = intake.read_text("llama-3-8b:finetune").workload
+    counts = [pool.count for pool in pools_for(big, (CPU,), "h100-sxm")]
+    assert counts == [1, 2, 4, 8]
+    hurried = understood(pools=["tpu-v6e"], total={"steps": 1e6}, targets={"deadline_h": 1})
+    assert [pool.count for pool in pools_for(hurried, (), "all")] == [1, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
+    assert "tpu-v6e: no count was given, so every count that the job may use is tried" in echoes("tpu-v6e")
+
+
+def test_a_machine_by_name_costs_what_its_own_cloud_asks() -> None:
+    (named,) = pools_for(understood(), (CPU,), "p5.48xlarge")
+    (chips,) = pools_for(understood(), (CPU,), "h100-sxm=8")
+    assert (named.count, named.price_usd_per_h, named.where.split(",")[0]) == (8, 8 * 6.88, "AWS us-east-1")
+    assert chips.price_usd_per_h is not None
+    assert chips.price_usd_per_h < 8 * 6.88
+    (elsewhere,) = pools_for(understood(where={"clouds": ["gcp"]}), (CPU,), "p5.48xlarge")
+    assert (elsewhere.price_usd_per_h, elsewhere.where) == (None, "no price of p5.48xlarge known")
+
+
+def test_pools_of_as_many_chips_are_told_apart_by_their_seller_or_price() -> None:
+    alike: list[dict[str, object]] = [
+        {"accelerator": "h100-sxm", "count": 8, "terms": "spot"}, {"accelerator": "h100-sxm", "count": 8, "price_usd_per_h": 2},
+        {"accelerator": "h100-sxm", "count": 8, "price_usd_per_h": 3}, {"accelerator": "h100-sxm", "count": 4},
+    ]  # fmt: skip
+    labels = [pool.label for pool in pools_for(understood(pools=alike), (), "all")]
+    assert len(set(labels)) == 4
+    assert "8 x h100-sxm (price given at $16.00 an hour)" in labels
+    assert ", spot" in labels[0]
+    assert labels[3] == "4 x h100-sxm"
+
+
+def test_single_chips_and_pods_do_not_make_a_cluster() -> None:
+    (host,), (cluster,) = (pools_for(understood(), (CPU,), f"h100-sxm={count}") for count in (8, 64))
+    assert host.price_usd_per_h is not None
+    assert cluster.price_usd_per_h is not None
+    assert cluster.price_usd_per_h > 8 * host.price_usd_per_h
+    assert cluster.where.startswith("Lambda")
+
+
+def test_a_part_of_a_machine_costs_the_whole_machine() -> None:
+    (pool,) = pools_for(understood(where={"clouds": ["aws"]}), (CPU,), "h200=2")
+    assert pool.price_usd_per_h == pytest.approx(8 * 7.912)
+    assert pool.where.endswith("8 chips in whole machines paid")
+
+
+def test_offers_without_a_region_count_where_their_cloud_is_asked_for() -> None:
+    (aws,) = pools_for(understood(where={"regions": ["us-east-1"]}), (CPU,), "h100-sxm=8")
+    assert aws.where.startswith("AWS us-east-1")
+    both = {"regions": ["us-east-1"], "clouds": ["lambda", "aws"]}
+    assert pools_for(understood(where=both), (CPU,), "h100-sxm=8")[0].where.startswith("Lambda")
+
+
+@pytest.mark.parametrize(
+    ("where", "part"),
+    [({"regions": ["us-eest-1"]}, "did you mean 'us-east-1'?"), ({"clouds": ["azur"]}, "did you mean 'azure'?")],
+)
+def test_a_place_where_nothing_is_sold_is_refused(where: dict[str, list[str]], part: str) -> None:
+    with pytest.raises(BadInput, match=r"where\..*unknown") as caught:
+        pools_for(understood(where=where), (CPU,), "all")
+    assert part in str(caught.value)
+
+
+def test_clouds_have_other_names_and_those_of_a_list_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert understood(where={"clouds": ["Google", "oracle"]}).where.clouds == ("gcp", "oci")
+    monkeypatch.setenv("TANDEM_HOME", str(tmp_path))
+    import_prices(b"accelerator,cloud,region,usd_per_chip_h\nh100-sxm,Acme,oslo,0.05\n", "mine.csv")
+    (pool,) = pools_for(understood(where={"clouds": ["acme"], "regions": ["oslo"]}), (CPU,), "h100-sxm=4")
+    assert pool.price_usd_per_h == pytest.approx(0.2)
+    (doubted,) = pools_for(understood(), (CPU,), "h100-sxm=4")
+    assert doubted.where.endswith("times less than the lowest known elsewhere, so check it")
 
 
 def test_the_price_of_a_pool_scales_with_its_chips() -> None:
