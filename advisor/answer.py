@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import catalog
 from advisor.answered import EMPTY, Answered, sort_outcomes
 from advisor.attached import Place, Reading, best_peaks, read_place
+from advisor.batches import Batches
 from advisor.compiling import compiled_here
-from advisor.datasheet import Datasheets
 from advisor.flips import flips_of
 from advisor.gaps import gaps_of
 from advisor.interruptions import interruption_words
@@ -44,7 +44,7 @@ class _Draft:
     verdicts: list[Verdict]
     pairs: set[tuple[str, str]]
     code: Code
-    datasheets: Datasheets | None = None
+    datasheets: Batches | None = None
 
     def put_out(self, exclusion: Exclusion) -> None:
         """Keep an exclusion once."""
@@ -96,7 +96,7 @@ def _add_catalog(question: Question, facts: Facts, draft: _Draft) -> None:
     if not rented:
         return
     here = compiled_here(question.workload, question.outcomes)
-    datasheets = draft.datasheets = Datasheets(question.workload, rented, here)
+    datasheets = draft.datasheets = Batches(question.batches or (question.workload,), rented, here)
     runtimes = _all_runtimes(question.runtimes, facts)
     screened: dict[tuple[str, str], Screening | None] = {}
     for pool, chip in rented:
@@ -236,7 +236,7 @@ def _why(
     return "; ".join((why_of(order, equal, question.objective, titles).removesuffix("."), *filter(None, more))) + "."
 
 
-def _queued(question: Question, contenders: list[Contender], datasheets: Datasheets | None) -> list[Contender]:
+def _queued(question: Question, contenders: list[Contender], datasheets: Batches | None) -> list[Contender]:
     """Return the candidates with what requests meet at the asked rate, in full for the leading ones, and late where that is so.
 
     The percentiles take milliseconds each: those are told that lead when the others cannot keep up with the rate at all, and
@@ -255,7 +255,7 @@ def _queued(question: Question, contenders: list[Contender], datasheets: Datashe
     return told
 
 
-def _served(question: Question, one: Contender, datasheets: Datasheets, *, fully: bool) -> Contender:
+def _served(question: Question, one: Contender, datasheets: Batches, *, fully: bool) -> Contender:
     estimate = datasheets.served(one.estimate, fully=fully)
     if estimate is one.estimate:
         return one
@@ -264,7 +264,7 @@ def _served(question: Question, one: Contender, datasheets: Datasheets, *, fully
     return replace(one, estimate=held, value=value, excess=excess(aims_of(held, question.workload)))
 
 
-def _told_by_block(order: tuple[Contender, ...], datasheets: Datasheets | None) -> tuple[Contender, ...]:
+def _told_by_block(order: tuple[Contender, ...], datasheets: Batches | None) -> tuple[Contender, ...]:
     """Return the candidates, best first, with the step of the leading ones told by block."""
     if datasheets is None:
         return order

@@ -98,6 +98,7 @@ class Question:
         seed: of the draws behind the confidence.
         named: whether a person named the pools, so that their counts are what was asked for.
         facts: None reads the catalog.
+        batches: the workload at each batch that is tried, ascending, where it is left open; none where it has one.
     """
 
     workload: Workload
@@ -110,6 +111,7 @@ class Question:
     seed: int = 0
     named: bool = False
     facts: Facts | None = None
+    batches: tuple[Workload, ...] = ()
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:

@@ -97,6 +97,8 @@ def value_of(estimate: Estimate, objective: str, workload: Workload) -> Quantity
 def chance_faster(other: Contender, best: Contender) -> float:
     """Return the probability that `other` is truly better than `best`, from the shown values, penalties left out.
 
+    Of two figures without a band, the lower is better where anybody would feel the difference.
+
     Source: difference of two correlated normal variables.
     """
     if (other.value.mid > 0) != (best.value.mid > 0):
@@ -104,7 +106,7 @@ def chance_faster(other: Contender, best: Contender) -> float:
     spread = difference_sigma(other, best)
     gap = log(other.compared.mid / best.compared.mid) if other.compared.mid > 0 and best.compared.mid > 0 else 0.0
     if spread == 0:
-        return 0.5 if gap == 0 else float(gap < 0)
+        return 0.5 if abs(gap) <= NEARLY else float(gap < 0)
     return 0.5 * (1 + erf(-gap / spread / sqrt(2)))
 
 

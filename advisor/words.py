@@ -9,7 +9,7 @@ from advisor.question import Question
 from advisor.ranking import Contender, chosen_by
 from advisor.targets import aims_of
 from core import format as written
-from core.advice import ALL_BLOCKS, SURE, Confidence, Estimate, Exclusion, Plan
+from core.advice import ALL_BLOCKS, SURE, Candidate, Confidence, Estimate, Exclusion, Plan
 from core.device import Pool
 from core.quantity import TIERS
 from core.workload import Workload
@@ -62,6 +62,11 @@ def plan_words(plan: Plan, chips: int) -> str:
     return ", ".join(words)
 
 
+def requests_words(candidate: Candidate) -> str:
+    """Return how many requests are taken at once where that was left open, or nothing."""
+    return "" if candidate.requests is None else f"up to {candidate.requests} requests at once"
+
+
 def sentence_of(
     order: tuple[Contender, ...], equal: tuple[Contender, ...], question: Question, sure: Confidence | None,
     titles: Mapping[str, str],
@@ -70,6 +75,7 @@ def sentence_of(
     best = order[0].estimate
     pool = best.candidate.pools[0]
     plan = plan_words(best.candidate.plan, pool.count)
+    plan = ", ".join(filter(None, (plan, requests_words(best.candidate))))
     plan += ", optimizer states sharded (ZeRO-1)" if _shards_states(best, question.workload) else ""
     where = candidate_words(best, titles) + (f" ({plan})" if plan else "")
     step = f"{written.band(best.step_time_s)} a step"

@@ -131,7 +131,8 @@ _FIGURES = ("step (80 % band)", "rate", "memory of a chip", "cost", "from")
 
 def _figures(row: view.CandidateRow) -> tuple[str, ...]:
     told = (row.step_time.full, row.throughput.text, row.memory_text, row.cost.text)
-    return *told, row.tier or fmt.MISSING, row.targets or fmt.MISSING
+    held = f", rank {row.held_back} by rules" if row.held_back else ""
+    return *told, (row.tier or fmt.MISSING) + held, row.targets or fmt.MISSING
 
 
 def _tell_reasons(title: str, rows: tuple[facts.ReasonRow, ...]) -> None:

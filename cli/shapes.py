@@ -44,6 +44,7 @@ def estimate(value: Estimate) -> Plain:
         "runtime": value.candidate.runtime,
         "pools": [pool(one) for one in value.candidate.pools],
         "plan": to_plain(value.candidate.plan),
+        "requests": value.candidate.requests,
         "label": value.candidate.label,
         "estimate": {
             "step_time_s": quantity(value.step_time_s),

@@ -30,11 +30,16 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One runtime on one or more pools with one plan."""
+    """One runtime on one or more pools with one plan.
+
+    Args:
+        requests: that it takes at once, where that was left open; None where the workload says it.
+    """
 
     runtime: str
     pools: tuple[Pool, ...]
     plan: Plan
+    requests: int | None = None
 
     @property
     def label(self) -> str:

@@ -74,10 +74,10 @@ def percent(fraction: float | None) -> str:
 
 
 def chance(probability: float | None) -> str:
-    """Return a probability as a whole percentage; one that rounds to certainty says that it is none."""
-    if probability is not None and 0.995 <= probability < 1:
+    """Return a probability as a whole percentage; a belief is never told as certain."""
+    if probability is not None and probability >= 0.995:
         return "over 99 %"
-    return "under 1 %" if probability is not None and 0 < probability < 0.005 else percent(probability)
+    return "under 1 %" if probability is not None and probability < 0.005 else percent(probability)
 
 
 def band(quantity: Quantity | None, write: Callable[[float], str] = seconds) -> str:

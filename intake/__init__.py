@@ -3,15 +3,24 @@
 This room reads and counts; it runs nothing, imports no framework, and opens no file but those that a document names.
 """
 
+from intake.batches import batches_of
 from intake.families import families
 from intake.layers import layer_kinds, make_block
 from intake.ownership import chip_hour
 from intake.pools import is_device, request_of
+from intake.presets import preset_document
 from intake.price_list import read_price_list
 from intake.price_list_skypilot import cloud_of_path
 from intake.price_rows import Origin as PriceOrigin
 from intake.price_rows import PriceList
-from intake.understand import DTYPES, TRAINING_DTYPES, Understood, preset_document, read_document, read_file, read_text
+from intake.understand import (
+    DTYPES,
+    TRAINING_DTYPES,
+    Understood,
+    read_document,
+    read_file,
+    read_text,
+)
 from intake.wording import unknown
 
 __all__ = [
@@ -20,6 +29,7 @@ __all__ = [
     "PriceList",
     "PriceOrigin",
     "Understood",
+    "batches_of",
     "chip_hour",
     "cloud_of_path",
     "families",

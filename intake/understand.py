@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from catalog import preset
 from core.errors import BadInput
 from core.ops import COMPUTE_DTYPES as DTYPES
 from core.symbols import BATCH, LENGTH
 from core.workload import OBJECTIVES, OPTIMIZERS, TASKS, Block, Peaks, Size, Workload
+from intake.at_once import batch_while_open, is_open, while_open
 from intake.existing import with_code
 from intake.families import Shape
 from intake.fields import Section
@@ -19,13 +19,13 @@ from intake.model import SOURCES, ModelChoice, ReadOptions, model_source, read_b
 from intake.picture.packed import unpacked
 from intake.pictured import blocks_of, follows
 from intake.pools import read_pools
+from intake.presets import SCHEMA, preset_document, sizes_asked
 from intake.requests import read_requests
 from intake.rollouts import read_rollouts
 from intake.sections import read_data, read_existing, read_targets, read_total, read_where
 from intake.syntax import MOST_CHARACTERS, parse
-from intake.wording import fault, unknown
+from intake.wording import fault
 
-SCHEMA = 1
 KEYS = (
     "schema", "name", "task", "model", "batch", "length", "image", "prompt", "output", "dtype", "optimizer", "total", "existing",
     "data", "targets", "requests", "rollouts", "pools", "where", "objective",
@@ -39,7 +39,6 @@ USUAL_BATCH = 8
 _TRAINING = ("train", "finetune", "rl")
 _GENERATING = ("infer", "serve")
 _PRESET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(:[A-Za-z0-9_-]*)?")
-_PRESET_TASK = {"serve": "infer", "preprocess": "infer", "rl": "train"}
 _TASK_NOTES = {
     "train": "dropout is 0",
     "finetune": "all weights are trained; dropout is 0",
@@ -141,25 +140,6 @@ def read_document(document: Mapping[str, object]) -> Workload:
             return _of_family(top, task, read_model(model, None), assumed)
 
 
-def preset_document(name: str, task: str) -> dict[str, object]:
-    """Return a full document of a preset that a form can edit.
-
-    Args:
-        name: a preset.
-        task: one of `TASKS`; tasks that a preset does not list are filled like the nearest that it does.
-
-    Raises:
-        NotFound: no such preset.
-        BadInput: no such task.
-    """
-    known = preset(name)
-    if task not in TASKS:
-        raise unknown(f"preset {name}", "task", task, TASKS)
-    asked: dict[str, object] = dict(_asked(known.tasks, task))
-    document: dict[str, object] = {"schema": SCHEMA, "name": known.title, "task": task, "model": {"preset": name}}
-    return document | asked | {"objective": "time"}
-
-
 def _from_preset(name: str, task: str) -> Understood:
     """Return the workload with what the preset fills in as assumptions, and the document with it written out."""
     document = preset_document(name, task or "train")
@@ -190,18 +170,10 @@ def _refuse_early(document: Mapping[str, object]) -> None:
     read_total(top)
 
 
-def _asked(tasks: Mapping[str, Mapping[str, Size]], task: str) -> Mapping[str, Size]:
-    """Return what a preset's document of a task holds; tasks that it does not list follow the nearest that it does."""
-    asked = tasks.get(task) or tasks.get(_PRESET_TASK.get(task, task), {})
-    if task == "preprocess" and "prompt" in asked:
-        return {key: value for key, value in asked.items() if key not in ("prompt", "output")} | {"length": asked["prompt"]}
-    return asked
-
-
 def _of_family(top: Section, task: str, choice: ModelChoice, assumed: list[str]) -> Workload:
-    defaults = _asked(choice.defaults, task)
+    defaults = sizes_asked(choice.defaults, task)
     dtype, optimizer = _arithmetic(top, task, defaults, assumed)
-    batch = _size(top, "batch", MOST_BATCH, defaults, assumed)
+    batch = _batch(top, task, defaults, assumed)
     shape = _shape(top, task, choice, Shape(batch, dtype), defaults, assumed)
     assumed.extend(choice.assumptions)
     blocks = choice.family.build(choice.config, shape)
@@ -221,7 +193,7 @@ def _listed(top: Section, task: str, model: Mapping[str, object], assumed: list[
         if top.has(key):
             raise fault(key, top.values[key], "sizes in the blocks themselves", f"remove {key}")
     dtype, optimizer = _arithmetic(top, task, {}, assumed)
-    batch = _size(top, "batch", MOST_BATCH, {}, assumed)
+    batch = _batch(top, task, {}, assumed)
     length = top.whole("length", 1, MOST_LENGTH)
     blocks = read_blocks(model, batch, length, dtype)
     unit, units = ("samples", batch) if length is None else ("tokens", batch * length)
@@ -240,7 +212,7 @@ def _pictured(top: Section, task: str, text: object, assumed: list[str]) -> Work
     picture = unpacked(text)
     dtype, optimizer = _arithmetic(top, task, {}, assumed)
     if follows(picture, BATCH):
-        batch = _size(top, "batch", MOST_BATCH, {"batch": USUAL_BATCH}, assumed, "since none was given")
+        batch = _batch(top, task, {"batch": USUAL_BATCH}, assumed, "since none was given")
     elif top.whole("batch", 1, MOST_BATCH) not in (None, 1):
         raise fault("batch", top.values["batch"], "none, since the sizes of the model file are fixed",
                     "remove batch, or export the model with a symbolic batch")
@@ -275,7 +247,9 @@ def _workload(
         assumed.append(_TASK_NOTES[task])
     if any(_masks_half(block) for block in blocks):
         assumed.append(_CAUSAL_NOTE)
-    total = read_total(top)
+    total, aim = read_total(top), top.choice("objective", OBJECTIVES) or "time"
+    if is_open(top, task):
+        total, aim = while_open(top, total, aim, assumed)
     if total.tokens is not None and unit != "tokens":
         raise fault(
             "total.tokens", total.tokens, "steps or samples, since this model counts samples", "write total: {samples: ...}"
@@ -287,7 +261,7 @@ def _workload(
         batch=batch, unit=unit, units_per_step=float(units),
         dtype=arithmetic[0],
         optimizer=arithmetic[1],
-        objective=top.choice("objective", OBJECTIVES) or "time",
+        objective=aim,
         length=length,
         total=total,
         existing=read_existing(top), data=read_data(top), targets=read_targets(top),
@@ -338,6 +312,13 @@ def _arithmetic(top: Section, task: str, defaults: Mapping[str, Size], assumed: 
         optimizer = str(defaults.get("optimizer", "adamw"))
         assumed.append(f"{optimizer}, as the preset says" if defaults else f"{optimizer}, since no optimizer was given")
     return dtype, optimizer
+
+
+def _batch(top: Section, task: str, defaults: Mapping[str, Size], assumed: list[str], why: str = "as the preset says") -> int:
+    """Return the batch that the document or its preset gives, or what stands for it while it is open."""
+    if not is_open(top, task):
+        return _size(top, "batch", MOST_BATCH, defaults, assumed, why)
+    return batch_while_open(assumed)
 
 
 def _size(

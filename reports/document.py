@@ -172,7 +172,7 @@ def _candidates(run: Run) -> Section:
         strong = row.mark == "✔"
         name = _text(
             f"{row.mark} {row.label}".strip(),
-            row.plan,
+            f"{row.plan}, rank {row.held_back} by rules" if row.held_back else row.plan,
             strong=strong,
             data=(("candidate", row.label), ("rank", str(row.rank or ""))),
         )
@@ -205,7 +205,7 @@ def _candidates(run: Run) -> Section:
     )
     lines: tuple[str, ...] = (
         "✔ is chosen, ≈ cannot be told apart from it. Bands are meant to hold the truth 80 % of the time.",
-        "A tier is named where it differs from that of the step time; — is not known.",
+        "A tier is named where it differs from that of the step time; — is not known. A factor of rules lowers the rank alone.",
     )
     if not rows:
         lines = ("No candidate is feasible." if run.recommendation else "There is no advice in this run.",)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from core import format as write
-from core.advice import SURE, Estimate, Plan, Recommendation
+from core.advice import SURE, Candidate, Estimate, Plan, Recommendation
 from core.errors import one_line
 from core.quantity import Quantity
 from core.run import Run
@@ -61,6 +61,7 @@ class CandidateRow:
         missing: what is not known.
         further: figures that only some jobs have, by name: the time of the whole job, latencies at a rate of requests.
         price: of each pool that has one, with its seller, terms and age; empty without.
+        held_back: factor by which rules lower its rank, such as `x 0.8`; empty without.
         targets: `met, 93 % sure` or what is missed; empty where the workload has no target that can be told.
     """
 
@@ -84,6 +85,7 @@ class CandidateRow:
     missing: tuple[str, ...]
     further: tuple[tuple[str, Figure], ...] = ()
     price: str = ""
+    held_back: str = ""
     targets: str = ""
 
 
@@ -306,7 +308,7 @@ def _candidate_row(workload: Workload, advice: Recommendation, estimate: Estimat
         label=candidate.label,
         runtime=candidate.runtime,
         where=candidate.label[len(candidate.runtime) + len(" on ") :],
-        plan=plan_text(candidate.plan),
+        plan=_plan_of(candidate),
         step_time=figure(estimate.step_time_s),
         throughput=figure(estimate.throughput, throughput_writer(workload)),
         memory=memory,
@@ -324,8 +326,14 @@ def _candidate_row(workload: Workload, advice: Recommendation, estimate: Estimat
             f"{write.usd(pool.price_usd_per_h)} an hour, {pool.where}".rstrip(", ")
             for pool in candidate.pools if pool.price_usd_per_h is not None
         ),
+        held_back="" if estimate.penalty == 1 else f"x {estimate.penalty:.2g}",
         targets=_targets(estimate),
     )
+
+
+def _plan_of(candidate: Candidate) -> str:
+    requests = "" if candidate.requests is None else f", {candidate.requests} requests at once"
+    return plan_text(candidate.plan) + requests
 
 
 def _fits(estimate: Estimate) -> str:

@@ -28,13 +28,21 @@ def instant(document: Mapping[str, Any], options: RunOptions) -> Recommendation:
     attached = attached_devices()
     runtimes = known_runtimes(here.settings, attached)
     stored = here.store.measurements(tuple(device.uuid for device in attached))
-    return answer(intake.read_document(document), options, attached, runtimes, stored)
+    return answer(intake.read_document(document), options, attached, runtimes, stored, intake.batches_of(document))
 
 
 def answer(
-    workload: Workload, options: RunOptions, devices: Sequence[Device], runtimes: Sequence[Runtime], outcomes: Sequence[Outcome]
+    workload: Workload, options: RunOptions, devices: Sequence[Device], runtimes: Sequence[Runtime], outcomes: Sequence[Outcome],
+    batches: tuple[Workload, ...] = (),
 ) -> Recommendation:
-    """Ask the advisor, with today's date and the pools that the options name; counts that no slice has are told as excluded."""
+    """Ask the advisor, with today's date and the pools that the options name; counts that no slice has are told as excluded.
+
+    Args:
+        workload: the job.
+        options: pools, runtimes and objective.
+        devices, runtimes, outcomes: what is here and what is known of it.
+        batches: from `intake.batches_of`: the same job at each batch that is tried; none where it has one.
+    """
     chosen = tuple(r for r in runtimes if not options.runtimes or r.id in options.runtimes)
     pools, impossible = obtainable(pools_for(workload, devices, options.pools))
     found = advise(
@@ -47,6 +55,7 @@ def answer(
             options.objective or workload.objective,
             datetime.now(UTC).date().isoformat(),
             named=options.pools not in KEYWORDS,
+            batches=batches,
         )
     )
     return replace(found, excluded=(*impossible, *found.excluded)) if impossible else found

@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
 
+import intake
 from core.advice import Recommendation
 from core.device import Device
 from core.errors import StoreError, TandemError, one_line
@@ -191,7 +192,8 @@ class _State:
 
     def _advise(self, attached: Sequence[Device], known: Sequence[Runtime]) -> Recommendation:
         stored = self.here.store.measurements(tuple(device.uuid for device in attached))
-        return answer(self.run.workload, self.run.options, attached, known, (*stored, *self.outcomes))
+        batches = intake.batches_of(json.loads(self.run.document))
+        return answer(self.run.workload, self.run.options, attached, known, (*stored, *self.outcomes), batches)
 
     def _keep(self, outcome: Outcome) -> None:
         self.here.store.save_outcome(self.run.id, outcome)

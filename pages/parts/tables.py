@@ -63,6 +63,7 @@ def candidates_table(run: Run) -> None:
             "memory": config.TextColumn("Memory a chip"),
             "fits": config.TextColumn("Fits"),
             "targets": config.TextColumn("Targets"),
+            "held": config.TextColumn("Rank by rules", help="Factor by which rules lower its rank; figures are without it"),
             "plan": config.TextColumn("Split"),
             "energy": config.NumberColumn(f"Energy, {amount} (kWh)", format="%.4g"),
             "compile": config.NumberColumn("Compile (s)", format="%.3g"),
@@ -325,6 +326,7 @@ def _candidate(row: view.CandidateRow, hourly: float | None) -> dict[str, Any]:
         "energy": None if energy is None else energy / 3.6e6,
         "compile": _mid(row.compile),
         "targets": row.targets or None,
+        "held": row.held_back or None,
         "missing": "; ".join(row.missing) or None,
     }
 

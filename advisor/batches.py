@@ -1,0 +1,76 @@
+"""Estimates of one workload whose number of requests at once is left open: each place takes as many as serve it best.
+
+More at once only ever raises the rate that a place can serve, until its memory is full: those in flight are as many as come. So
+the count with the highest rate is taken, and the least among equal ones. Latencies are then told by the queue at the asked rate.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from advisor.datasheet import Datasheets
+from core.advice import Estimate
+from core.device import Accelerator, Pool
+from core.probe import Runtime
+from core.quantity import Quantity
+from core.workload import Workload
+
+WORTH_IT = 1.02
+"""Times the rate by which more requests at once are to raise it to be taken."""
+
+
+class Batches:
+    """The same calls as `Datasheets`, over one workload or the same one with other batches."""
+
+    def __init__(
+        self, workloads: Sequence[Workload], pools: Iterable[tuple[Pool, Accelerator]],
+        compiled_here: Mapping[str, Quantity] | None = None,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            workloads: one, or several that differ in their batch alone, ascending.
+            pools: of catalog chips, each with its accelerator.
+            compiled_here: as for `Datasheets`.
+        """
+        every = list(pools)
+        self._batches = [one.batch for one in workloads]
+        if any(first >= second for first, second in pairwise(self._batches)):
+            raise ValueError(f"got batches {self._batches}; expected ascending ones")
+        self._sheets = [Datasheets(one, every, compiled_here) for one in workloads]
+
+    def estimate(self, runtime: Runtime, pool: Pool, chip: Accelerator) -> Estimate | str:
+        """Return the estimate of one runtime on one pool at its best batch, or in one phrase why there is none.
+
+        Args:
+            runtime, pool, chip: as for `Datasheets.estimate`.
+        """
+        if len(self._sheets) == 1:
+            return self._sheets[0].estimate(runtime, pool, chip)
+        best: Estimate | None = None
+        first: Estimate | str = ""
+        for batch, sheets in zip(self._batches, self._sheets, strict=True):
+            found = sheets.estimate(runtime, pool, chip)
+            first = first or found
+            if isinstance(found, str) or (found.fits is False and best is not None):
+                continue
+            one = sheets.served(replace(found, candidate=replace(found.candidate, requests=batch)), fully=False)
+            if best is None or best.fits is False or _rate(one) > WORTH_IT * _rate(best):
+                best = one
+        return first if best is None else best
+
+    def served(self, estimate: Estimate, *, fully: bool) -> Estimate:
+        """Return an estimate with what requests meet, as `Datasheets.served` tells it of its own batch."""
+        return self._of(estimate).served(estimate, fully=fully)
+
+    def in_blocks(self, estimate: Estimate) -> Estimate:
+        """Return an estimate told by block, as `Datasheets.in_blocks` tells it of its own batch."""
+        return self._of(estimate).in_blocks(estimate)
+
+    def _of(self, estimate: Estimate) -> Datasheets:
+        requests = estimate.candidate.requests
+        return self._sheets[0 if requests is None else self._batches.index(requests)]
+
+
+def _rate(estimate: Estimate) -> float:
+    return 0.0 if estimate.served is None else estimate.served.limit_per_s

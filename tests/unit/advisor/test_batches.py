@@ -1,0 +1,77 @@
+"""A job whose requests at once are left open: each place takes as many as serve it best."""
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+import intake
+from advisor import Question, advise
+from advisor.batches import Batches
+from core.advice import Estimate, Recommendation
+from core.device import Pool
+from core.workload import Workload
+
+SERVING: dict[str, Any] = {"task": "serve", "model": {"preset": "llama-3-8b"}, "prompt": 512, "output": 128,
+                           "targets": {"requests_per_s": 4, "latency_ms": 10_000}}  # fmt: skip
+H100, L4 = Pool("h100-sxm", 1, "gpu", 3.0, "test"), Pool("l4", 1, "gpu", 0.8, "test")
+
+
+@cache
+def batches() -> tuple[Workload, ...]:
+    return intake.batches_of(SERVING)
+
+
+def asked(*pools: Pool, batches: tuple[Workload, ...] = ()) -> Recommendation:
+    workload = intake.read_document(SERVING)
+    return advise(Question(workload, pools, (), (), (), workload.objective, "2026-12-01", named=True, batches=batches))
+
+
+def of(answer: Recommendation, runtime: str, key: str) -> Estimate:
+    return next(one for one in answer.ranked if (one.candidate.runtime, one.candidate.pools[0].accelerator) == (runtime, key))
+
+
+def test_each_place_serves_at_least_what_any_single_batch_serves_there() -> None:
+    answer = asked(H100, L4, batches=batches())
+    for key in ("h100-sxm", "l4"):
+        best = of(answer, "jax", key)
+        assert best.served is not None
+        for one in batches():
+            alone = advise(Question(one, (H100, L4), (), (), (), "cost", "2026-12-01", named=True))
+            found = [e for e in alone.ranked if (e.candidate.runtime, e.candidate.pools[0].accelerator) == ("jax", key)]
+            limits = [e.served.limit_per_s for e in found if e.served is not None]
+            assert all(limit <= best.served.limit_per_s * 1.03 for limit in limits)
+
+
+def test_a_small_chip_takes_fewer_at_once_than_a_large_one_and_all_fit() -> None:
+    answer = asked(H100, L4, batches=batches())
+    large, small = of(answer, "jax", "h100-sxm"), of(answer, "jax", "l4")
+    assert large.candidate.requests is not None
+    assert small.candidate.requests is not None
+    assert small.candidate.requests < large.candidate.requests
+    assert all(one.fits for one in answer.ranked)
+    assert f"up to {answer.ranked[0].candidate.requests} requests at once" in answer.sentence
+
+
+def test_costs_are_of_the_same_requests_whatever_the_batch() -> None:
+    answer = asked(H100, L4, batches=batches())
+    for one in answer.ranked:
+        price = one.candidate.pools[0].price_usd_per_h
+        if not one.misses and price is not None and one.cost_usd is not None:
+            assert one.cost_usd.mid == pytest.approx(price * 100_000 / 4 / 3600)
+
+
+def test_the_percentiles_are_those_of_the_chosen_batch() -> None:
+    best = asked(H100, batches=batches()).best
+    assert best is not None
+    same = next(one for one in batches() if one.batch == best.candidate.requests)
+    alone = advise(Question(same, (H100,), (), (), (), "cost", "2026-12-01", named=True)).best
+    assert alone is not None
+    assert alone.served == best.served
+    assert replace(alone.candidate, requests=best.candidate.requests) == best.candidate
+
+
+def test_batches_are_given_in_order() -> None:
+    with pytest.raises(ValueError, match="ascending"):
+        Batches(tuple(reversed(batches())), ())
