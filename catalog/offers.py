@@ -51,7 +51,8 @@ def clouds(imported: Iterable[Price] = ()) -> tuple[str, ...]:
 
 
 def cheapest(
-    key: str, where: Where, imported: Iterable[Price] = (), terms: str = "", chips: int | None = None, machine: str = ""
+    key: str, where: Where, imported: Iterable[Price] = (), terms: str = "", chips: int | None = None, machine: str = "",
+    *, apart: bool = False,
 ) -> Price | None:
     """Return the price at which chips cost least, or None when no fitting one is known.
 
@@ -67,13 +68,14 @@ def cheapest(
         terms: one of `TERMS`, and no other will do; empty leaves it to `where`.
         chips: that must be had together, in whole machines; None compares by the chip.
         machine: type of machine, as its cloud writes it; where no price of it is known, prices of its cloud count.
+        apart: whether the chips may stand in machines of their own, as replicas of a service do.
     """
     if where.own_only:
         return None
     wanted_terms = (terms,) if terms else _REVOCABLE if where.spot else _FIRM
     fitting = [
         price for price in prices(key, imported)
-        if price.terms in wanted_terms and _in_place(price, where) and (chips is None or _together(price, chips))
+        if price.terms in wanted_terms and _in_place(price, where) and (apart or chips is None or _together(price, chips))
     ]  # fmt: skip
     if machine:
         named = [price for price in fitting if plain_name(price.instance) == plain_name(machine)]

@@ -20,17 +20,28 @@ TOPOLOGY = "topology"
 COUNT_RULE = "slice-count"
 KEYWORDS = ("all", "attached")
 MOST_CHIPS = 1024
+APART = ("infer", "serve", "preprocess")
+"""Tasks whose replicas have nothing to say to each other."""
 FAR_BELOW = 4.0
 """Times below the lowest price known elsewhere, spot among them, from which on a price of the user's own list is doubted."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Market:
-    """Where, on which day and by which lists pools are priced."""
+    """Where, on which day, by which lists and for what pools are priced."""
 
     where: Where
     imported: tuple[Price, ...]
     today: date
+    task: str
+
+    def offer(self, chip: Accelerator, request: PoolRequest) -> Price | None:
+        """Return the cheapest offer; chips that no fast link joins serve as well in machines of their own."""
+        alone = (chip.link_bytes_per_s or 0.0) <= (chip.host_bytes_per_s or 0.0)
+        apart = chip.kind == "gpu" and alone and self.task in APART
+        return catalog.cheapest(
+            chip.key, self.where, self.imported, request.terms, request.count, request.machine, apart=apart
+        )
 
 
 def pools_for(workload: Workload, devices: Sequence[Device], asked: str, today: date | None = None) -> tuple[Pool, ...]:
@@ -52,7 +63,7 @@ def pools_for(workload: Workload, devices: Sequence[Device], asked: str, today: 
     attached = tuple(Pool(d.id, 1, d.kind, None, "attached", attached=True) for d in devices)
     if asked == "attached":
         return attached
-    market = _market(workload.where, today)
+    market = _market(workload, today)
     requests = tuple(request for request, _ in _parsed(asked)) if asked != "all" else workload.pools
     if requests:
         named = _told_apart([pool for request in requests for pool in _asked(request, workload, devices, market)])
@@ -62,19 +73,19 @@ def pools_for(workload: Workload, devices: Sequence[Device], asked: str, today: 
     return (*attached, *_from_catalog(market, workload))
 
 
-def _market(where: Where, today: date | None) -> _Market:
+def _market(workload: Workload, today: date | None) -> _Market:
     """Return where pools are priced.
 
     Raises:
         BadInput: a cloud or a region in which nothing is sold that is known of.
     """
-    imported = imported_prices()
+    where, imported = workload.where, imported_prices()
     known = {"cloud": (where.clouds, catalog.clouds(imported)), "region": (where.regions, catalog.regions(imported))}
     for what, (asked, found) in known.items():
         strange = next((name for name in asked if name.strip().lower() not in found), None)
         if strange is not None and not where.own_only:
             raise unknown(f"where.{what}s", what, strange, found)
-    return _Market(where, imported, today or datetime.now(UTC).date())
+    return _Market(where, imported, today or datetime.now(UTC).date(), workload.task)
 
 
 def with_names_said(workload: Workload, asked: str) -> Workload:
@@ -181,7 +192,7 @@ def _priced(chip: Accelerator, request: PoolRequest, market: _Market) -> Pool:
     hosts = known.hosts if known is not None else -(-count // chip.chips_per_host) if chip.chips_per_host else 1
     if usd_per_chip_h is not None:
         return Pool(chip.key, count, chip.kind, usd_per_chip_h * count, "price given", hosts=hosts)
-    offer = catalog.cheapest(chip.key, market.where, market.imported, request.terms, count, request.machine)
+    offer = market.offer(chip, request)
     if offer is None:
         of = f"of {request.machine}" if request.machine else "of so many together" if count > 1 else ""
         said = " ".join(filter(None, ("no", request.terms, "price", of, "known")))

@@ -164,6 +164,17 @@ def test_single_chips_and_pods_do_not_make_a_cluster() -> None:
     assert cluster.where.startswith("Lambda")
 
 
+def test_replicas_on_chips_without_a_fast_link_stand_in_machines_of_their_own() -> None:
+    serving = intake.read_document({"task": "serve", "model": {"preset": "llama-3-8b"}, "batch": 8, "prompt": 64, "output": 8})
+    (alone,), (many,), (trained,) = (
+        pools_for(job, (CPU,), f"l4={count}") for job, count in ((serving, 1), (serving, 16), (understood(), 16))
+    )
+    assert alone.price_usd_per_h is not None
+    assert many.price_usd_per_h == pytest.approx(16 * alone.price_usd_per_h)
+    assert trained.price_usd_per_h is not None
+    assert trained.price_usd_per_h > many.price_usd_per_h
+
+
 def test_a_part_of_a_machine_costs_the_whole_machine() -> None:
     (pool,) = pools_for(understood(where={"clouds": ["aws"]}), (CPU,), "h200=2")
     assert pool.price_usd_per_h == pytest.approx(8 * 7.912)
