@@ -6,10 +6,8 @@ from advisor.beliefs import BELIEFS
 from advisor.interruptions import interrupted
 from core.device import Accelerator, Pool
 from core.quantity import Z_80, Quantity, exact, log_normal, total, worst_tier
-from core.workload import Workload
+from core.workload import STEPS_WITHOUT_TOTAL, Workload
 
-STEPS_WITHOUT_TOTAL = 1000.0
-"""Steps that cost and energy are told for when the job has no total."""
 MINOR = 0.2
 """Part of a job below which compilation and interruptions do not lower the tier of its steps: they hardly move the figure."""
 

@@ -12,6 +12,7 @@ from advisor.beliefs import BELIEFS
 from advisor.charges import steps_charged
 from core.advice import Confidence, Estimate
 from core.format import seconds
+from core.probe import RUNTIME_IDS
 from core.quantity import TIERS, Quantity, total
 from core.workload import Workload
 
@@ -70,11 +71,17 @@ class Contender:
         return self.value if self.value.mid > 0 or step is None else step
 
     @property
-    def order(self) -> tuple[float, float, float, int, bool, str, float, str]:
-        """Sort key: the least missed, score, step time, the better tier, the known framework; names settle what is left."""
-        pool, tier = self.estimate.candidate.pools[0], TIERS.index(self.value.tier)
+    def order(self) -> tuple[float, float, float, int, bool, int, str, float, str]:
+        """Sort key: the least missed, score, step time, the better tier, the known framework, the runtime; names settle more."""
+        candidate, tier = self.estimate.candidate, TIERS.index(self.value.tier)
+        pool, runtime = candidate.pools[0], _listed(candidate.runtime)
         price = -1.0 if pool.price_usd_per_h is None else pool.price_usd_per_h
-        return (self.excess, self.score, self.step_s, tier, not self.familiar, self.estimate.candidate.label, price, pool.where)
+        return (self.excess, self.score, self.step_s, tier, not self.familiar, runtime, candidate.label, price, pool.where)
+
+
+def _listed(runtime: str) -> int:
+    """Return the place of a runtime in the list of all: frameworks themselves stand before Keras on them."""
+    return RUNTIME_IDS.index(runtime) if runtime in RUNTIME_IDS else len(RUNTIME_IDS)
 
 
 def value_of(estimate: Estimate, objective: str, workload: Workload) -> Quantity | None:

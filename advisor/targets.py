@@ -63,7 +63,7 @@ def aims_of(estimate: Estimate, workload: Workload) -> tuple[Aim, ...]:
 
 def missed(aims: tuple[Aim, ...]) -> tuple[str, ...]:
     """Return the targets that are missed by middle values, one phrase each with what is done instead."""
-    return tuple(f"{aim.name}: {aim.told}" for aim in aims if aim.times > 1)
+    return tuple(f"{aim.name} ({aim.told})" for aim in aims if aim.times > 1)
 
 
 def chance_of_all(aims: tuple[Aim, ...]) -> float | None:

@@ -4,7 +4,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from advisor.charges import STEPS_WITHOUT_TOTAL
 from advisor.question import Question
 from advisor.ranking import Contender, chosen_by
 from advisor.targets import aims_of
@@ -62,9 +61,9 @@ def plan_words(plan: Plan, chips: int) -> str:
     return ", ".join(words)
 
 
-def requests_words(candidate: Candidate) -> str:
-    """Return how many requests are taken at once where that was left open, or nothing."""
-    return "" if candidate.requests is None else f"up to {candidate.requests} requests at once"
+def _per(candidate: Candidate) -> str:
+    """Return what a step time is of: a step, or as many requests at once as it takes where that was left open."""
+    return "a step" if candidate.requests is None else f"for {candidate.requests} requests at once, the most that it takes"
 
 
 def sentence_of(
@@ -75,10 +74,9 @@ def sentence_of(
     best = order[0].estimate
     pool = best.candidate.pools[0]
     plan = plan_words(best.candidate.plan, pool.count)
-    plan = ", ".join(filter(None, (plan, requests_words(best.candidate))))
     plan += ", optimizer states sharded (ZeRO-1)" if _shards_states(best, question.workload) else ""
     where = candidate_words(best, titles) + (f" ({plan})" if plan else "")
-    step = f"{written.band(best.step_time_s)} a step"
+    step = f"{written.band(best.step_time_s)} {_per(best.candidate)}"
     charge = _charge_words(best, question.objective, question.workload)
     ties = _tie_words(order[0], equal)
     lead = _late_words(order) if order[0].late else _sure_words(order, question.objective, sure)
@@ -112,7 +110,7 @@ def _tie_words(best: Contender, equal: tuple[Contender, ...]) -> str:
 
 
 def _charge_words(best: Estimate, objective: str, workload: Workload) -> str:
-    span = f"for {STEPS_WITHOUT_TOTAL:,.0f} steps" if workload.total_steps is None else "for the whole job"
+    span = "for " + workload.amount.replace("whole", "the whole")
     if objective == "energy" and best.energy_j is not None:
         return f", {written.band(best.energy_j, written.energy)} {span}"
     if best.cost_usd is None or (best.cost_usd.mid == 0 and objective != "cost"):
@@ -130,7 +128,7 @@ def _target_words(best: Estimate, workload: Workload) -> str:
 
 def _late_words(order: tuple[Contender, ...]) -> str:
     """Return by how much the first misses what is asked for, where every candidate misses it."""
-    missed = "; ".join(order[0].estimate.misses)
+    missed = " and the ".join(order[0].estimate.misses)
     if len(order) == 1:
         return f"it is the only candidate with a known figure and misses the {missed}"
     return f"none of {len(order)} candidates meets every target; this one comes nearest and misses the {missed}"
@@ -156,7 +154,7 @@ def surer_words(order: tuple[Contender, ...], titles: Mapping[str, str]) -> str:
     surer = next((c.estimate for c in order[1:] if (c.estimate.target_chance or 0.0) >= SURE), None)
     if surer is None:
         return "" if order[0].late else f"no other candidate is {written.percent(SURE)} sure to meet the targets"
-    figures = [f"{written.band(surer.step_time_s)} a step"]
+    figures = [f"{written.band(surer.step_time_s)} {_per(surer.candidate)}"]
     figures += [written.band(surer.cost_usd, written.usd)] if surer.cost_usd is not None and surer.cost_usd.mid > 0 else []
     sure = written.chance(surer.target_chance)
     return f"surer to meet the targets ({sure}) is {candidate_words(surer, titles)}: {', '.join(figures)}"
@@ -186,7 +184,7 @@ def _same_figure(best: Contender, runner: Contender) -> bool:
 
 def _margin(best: Contender, runner: Contender, tied: bool, objective: str, other: str) -> str:
     if runner.late:
-        missed = "; ".join(runner.estimate.misses)
+        missed = " and the ".join(runner.estimate.misses)
         met = f"It meets the targets, which the next, {other}, does not"
         return f"The next, {other}, misses the {missed}" if best.late else met
     if best.value.mid <= 0:

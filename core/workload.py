@@ -10,6 +10,8 @@ from typing import TypeAlias
 from core.ops import Op
 
 TASKS = ("train", "finetune", "infer", "serve", "preprocess", "rl")
+STEPS_WITHOUT_TOTAL = 1000.0
+"""Steps that cost and energy are told for when the job has no total."""
 OBJECTIVES = ("time", "cost", "energy")
 OPTIMIZERS = ("adamw", "adam", "sgd", "momentum", "none")
 OPTIMIZER_STATES: dict[str, int] = {"adamw": 2, "adam": 2, "momentum": 1, "sgd": 0, "none": 0}
@@ -276,6 +278,13 @@ class Workload:
     def activation_bytes(self) -> int:
         """Bytes saved between forward and backward of the whole model, without remat."""
         return sum(block.repeats * block.activation_bytes for block in self.blocks)
+
+    @property
+    def amount(self) -> str:
+        """What cost and energy are told for: the whole job or its requests when a total was given, else 1,000 steps."""
+        if self.total_steps is None:
+            return f"{STEPS_WITHOUT_TOTAL:,.0f} steps"
+        return f"{self.total.samples:,.0f} requests" if self.task == "serve" and self.total.samples is not None else "whole job"
 
     @property
     def total_steps(self) -> float | None:

@@ -12,6 +12,19 @@ REQUESTS_TOLD = 100_000
 """Requests that cost and energy are told for when the job has no total, since steps of unlike batches cannot be compared."""
 
 
+def is_at_a_rate(top: Section, task: str) -> bool:
+    """Return whether a document serves requests that come at a rate.
+
+    Args:
+        top: the document.
+        task: one of `TASKS`.
+
+    Raises:
+        BadInput: a target that cannot be used.
+    """
+    return task == "serve" and read_targets(top).requests_per_s is not None
+
+
 def is_open(top: Section, task: str) -> bool:
     """Return whether a document serves a rate of requests and leaves open how many at once.
 
@@ -22,7 +35,7 @@ def is_open(top: Section, task: str) -> bool:
     Raises:
         BadInput: a target that cannot be used.
     """
-    return task == "serve" and not top.has("batch") and read_targets(top).requests_per_s is not None
+    return not top.has("batch") and is_at_a_rate(top, task)
 
 
 def batch_while_open(assumed: list[str]) -> int:

@@ -10,8 +10,8 @@ from typing import cast
 from core.errors import BadInput
 from core.ops import COMPUTE_DTYPES as DTYPES
 from core.symbols import BATCH, LENGTH
-from core.workload import OBJECTIVES, OPTIMIZERS, TASKS, Block, Peaks, Size, Workload
-from intake.at_once import batch_while_open, is_open, while_open
+from core.workload import OBJECTIVES, OPTIMIZERS, TASKS, Block, Peaks, Size, Total, Workload
+from intake.at_once import batch_while_open, is_at_a_rate, is_open, while_open
 from intake.existing import with_code
 from intake.families import Shape
 from intake.fields import Section
@@ -43,9 +43,10 @@ _TASK_NOTES = {
     "train": "dropout is 0",
     "finetune": "all weights are trained; dropout is 0",
     "rl": "one training step of the policy is counted, rollouts are not; dropout is 0",
-    "serve": "one batch at a time; with targets.requests_per_s a queue before it",
+    "serve": "one batch at a time, since no targets.requests_per_s is given",
     "preprocess": "one forward pass for each batch",
 }
+_AT_A_RATE = "requests come at random, are dealt out evenly and have equal answers"
 _CAUSAL_NOTE = "attention is counted in full, as FLOP counters do, also where a causal mask hides up to half of it"
 
 
@@ -143,7 +144,7 @@ def read_document(document: Mapping[str, object]) -> Workload:
 def _from_preset(name: str, task: str) -> Understood:
     """Return the workload with what the preset fills in as assumptions, and the document with it written out."""
     document = preset_document(name, task or "train")
-    said = {key: document[key] for key in ("schema", "name", "task", "model", "objective")}
+    said = {key: document[key] for key in ("schema", "name", "task", "model", "objective") if key in document}
     return Understood(read_document(said), json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False))
 
 
@@ -244,12 +245,15 @@ def _workload(
 ) -> Workload:
     batch, length, unit, units = amounts
     if task in _TASK_NOTES and peaks is None:  # a model that was read has its own dropout
-        assumed.append(_TASK_NOTES[task])
+        assumed.append(_AT_A_RATE if is_at_a_rate(top, task) else _TASK_NOTES[task])
     if any(_masks_half(block) for block in blocks):
         assumed.append(_CAUSAL_NOTE)
     total, aim = read_total(top), top.choice("objective", OBJECTIVES) or "time"
     if is_open(top, task):
         total, aim = while_open(top, total, aim, assumed)
+    targets = read_targets(top)
+    if total == Total() and (targets.deadline_h is not None or targets.budget_usd is not None):
+        assumed.append("deadline and budget are held against nothing, since no total was given")
     if total.tokens is not None and unit != "tokens":
         raise fault(
             "total.tokens", total.tokens, "steps or samples, since this model counts samples", "write total: {samples: ...}"
@@ -264,7 +268,7 @@ def _workload(
         objective=aim,
         length=length,
         total=total,
-        existing=read_existing(top), data=read_data(top), targets=read_targets(top),
+        existing=read_existing(top), data=read_data(top), targets=targets,
         pools=read_pools(top, assumed),
         where=read_where(top),
         assumptions=tuple(assumed), source=source, peaks=peaks,

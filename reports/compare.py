@@ -12,7 +12,7 @@ from core.advice import Estimate
 from core.quantity import Quantity
 from core.run import Run
 from reports.facts import device_facts, workload_facts
-from reports.view import UNKNOWN, amount_text, figure, throughput_writer
+from reports.view import UNKNOWN, figure, throughput_writer
 
 Writer: TypeAlias = Callable[[float], str]
 LEAST_RUNS, MOST_RUNS = 2, 6
@@ -88,7 +88,7 @@ def _change(ratio: float) -> str:
 
 def _answers(runs: Sequence[Run]) -> list[CompareRow]:
     best = [run.recommendation.best if run.recommendation else None for run in runs]
-    a_step, units, amounts = [""] * len(runs), [run.workload.unit for run in runs], [amount_text(run.workload) for run in runs]
+    a_step, units, amounts = [""] * len(runs), [run.workload.unit for run in runs], [run.workload.amount for run in runs]
     seconds, energy = [write.seconds] * len(runs), [write.energy] * len(runs)
     figures: tuple[tuple[str, Callable[[Estimate], Quantity | None], Sequence[Writer], list[str]], ...] = (
         ("step time", lambda e: e.step_time_s, seconds, a_step),

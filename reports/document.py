@@ -114,7 +114,7 @@ def side_rows(row: CandidateRow, amount: str) -> tuple[tuple[str, Figure], ...]:
 def side_table(run: Run) -> Table:
     """Return this machine, the GPU pool and the TPU pool side by side as a table."""
     columns = view.side_by_side(run)
-    amount = view.amount_text(run.workload)
+    amount = run.workload.amount
     figures = [dict(side_rows(column.row, amount)) if column.row else None for column in columns]
     names = dict.fromkeys(name for mine in figures if mine for name in mine)
     rows: list[tuple[Cell, ...]] = [
@@ -164,7 +164,7 @@ def _split(run: Run) -> list[Section]:
 
 
 def _candidates(run: Run) -> Section:
-    amount = view.amount_text(run.workload)
+    amount = run.workload.amount
     rows: list[tuple[Cell, ...]] = []
     every = view.candidate_rows(run)
     aimed = any(row.targets for row in every)

@@ -16,7 +16,7 @@ from core.workload import Workload
 from reports.facts import ReasonRow, https_only
 from reports.split_prices import price_note
 from reports.theme import TIER_LOOKS
-from reports.view import UNKNOWN, Figure, amount_text, figure
+from reports.view import UNKNOWN, Figure, figure
 
 MODE_WORDS: dict[str, tuple[str, str]] = {
     "data": ("Every step's batch", "each pool takes a part of every batch, and gradients are exchanged in every step"),
@@ -154,7 +154,7 @@ def course_title(mode: str) -> str:
 
 def amount_of(mode: str, workload: Workload | None) -> str:
     """Return what cost and energy are of: the job, 1,000 steps, or an hour of a fleet."""
-    return "an hour" if mode in FLEETS or workload is None else amount_text(workload)
+    return "an hour" if mode in FLEETS or workload is None else workload.amount
 
 
 def link_text(link: Link | None) -> str:

@@ -44,7 +44,7 @@ def render(run: Run) -> bytes:
             head=view.headline(run),
             sides=view.side_by_side(run),
             side_rows=side_rows,
-            amount=view.amount_text(run.workload),
+            amount=run.workload.amount,
             sections=sections(run),
             pictures=pictures(run),
             run=run,

@@ -165,11 +165,6 @@ def plan_text(plan: Plan) -> str:
     return ", ".join(parts)
 
 
-def amount_text(workload: Workload) -> str:
-    """Return what cost and energy are for: the whole job when a total was given, else 1,000 steps."""
-    return "1,000 steps" if workload.total_steps is None else "whole job"
-
-
 def candidate_rows(run: Run) -> tuple[CandidateRow, ...]:
     """Return every feasible candidate, best first; those without a step time follow, unranked."""
     advice = run.recommendation
@@ -346,7 +341,7 @@ def _fits(estimate: Estimate) -> str:
 
 def _targets(estimate: Estimate) -> str:
     if estimate.misses:
-        return "misses the " + "; ".join(estimate.misses)
+        return "misses the " + " and the ".join(estimate.misses)
     return "" if estimate.target_chance is None else f"met, {write.chance(estimate.target_chance)} sure"
 
 

@@ -192,7 +192,7 @@ def form_fields(document: Mapping[str, Any]) -> tuple[FormField, ...]:
     fields = [
         _text("name", "Name", document.get("name") or workload.name, "shown in the history and on reports"),
         _choice("task", "Task", document.get("task") or workload.task, TASKS, "what a step does"),
-        _whole("batch", "Batch", document.get("batch", workload.batch), 1, 10**6, "samples in one step, over all chips"),
+        _batch(document, workload),
     ]
     for name, label, high in (
         ("length", "Length", 10**7),
@@ -207,21 +207,34 @@ def form_fields(document: Mapping[str, Any]) -> tuple[FormField, ...]:
     if workload.trains:
         fields.append(_choice("optimizer", "Optimizer", workload.optimizer, OPTIMIZERS, "decides memory and update traffic"))
     fields.append(_choice("objective", "Rank for", workload.objective, OBJECTIVES, "what best means"))
-    total = cast("dict[str, Any]", document.get("total") or {})
-    fields.append(
-        FormField(
-            "steps",
-            "Steps in all",
-            "float",
-            total.get("steps"),
-            (),
-            1,
-            None,
-            "of the whole job; empty: per 1,000 steps",
-            "total.steps",
-        )
-    )
+    fields.append(_real(document, "total.steps", "Steps in all", "of the whole job; empty: per 1,000 steps", 1))
+    fields += [_real(document, *target) for tasks, *target in _TARGETS if workload.task in tasks]
     return (*fields, *_model_fields(document))
+
+
+_WHOLE_JOBS = ("train", "finetune", "rl", "infer", "preprocess")
+_TARGETS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
+    (_WHOLE_JOBS, "targets.deadline_h", "Deadline (h)", "of the whole job; needs its steps"),
+    (_WHOLE_JOBS, "targets.budget_usd", "Budget ($)", "of the whole job; needs its steps"),
+    (("infer", "serve"), "targets.latency_ms", "Latency (ms)", "which one in a hundred may exceed at a rate; else of a step"),
+    (("serve",), "targets.requests_per_s", "Requests a second", "that come at random; clear the batch to leave it to each pool"),
+)
+"""What may be asked for: of which tasks, path, label and a phrase for people."""
+
+
+def _batch(document: Mapping[str, Any], workload: Workload) -> FormField:
+    """Return the batch, empty where each pool takes as many requests at once as serve it best."""
+    note = "samples in one step, over all chips"
+    served = workload.task == "serve" and workload.targets.requests_per_s is not None
+    value = document.get("batch", None if served else workload.batch)
+    return _whole("batch", "Batch", value, 1, 10**6, note + "; empty: as many requests at once as serve best" * served)
+
+
+def _real(document: Mapping[str, Any], path: str, label: str, note: str, low: float = 0) -> FormField:
+    """Return a number that stands in a section of the document, or may."""
+    section, _, name = path.partition(".")
+    held = cast("Mapping[str, Any]", document.get(section) or {})
+    return FormField(name, label, "float", held.get(name), (), low, None, note, path)
 
 
 def _model_fields(document: Mapping[str, Any]) -> tuple[FormField, ...]:
@@ -269,9 +282,7 @@ def apply_fields(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dic
             target.pop(leaf, None)
         else:
             target[leaf] = _listed(value) if path.startswith("model.") and offered[path].kind == "text" else value
-    if not result.get("total", True):
-        del result["total"]
-    return result
+    return {key: value for key, value in result.items() if key not in ("total", "targets") or value}
 
 
 def _listed(value: Any) -> list[Any]:

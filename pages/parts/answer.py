@@ -72,8 +72,8 @@ def _targets_badge(best: view.CandidateRow | None) -> None:
     """Draw whether the choice meets the targets, where there are any."""
     if best is not None and best.targets:
         met = best.targets.startswith("met")
-        text = f"Targets {best.targets}" if met else best.targets[:1].upper() + best.targets[1:]
-        st.badge(plain(text, 160), icon=":material/flag:", color="blue" if met else "red")
+        text = f"Targets {best.targets}" if met else "Misses the targets"
+        st.badge(plain(text, 160), icon=":material/flag:", color="blue" if met else "red", help=plain(best.targets, 600))
 
 
 def show_places(run: Run) -> None:
@@ -118,7 +118,7 @@ def show_assumptions(workload: Workload, where: str) -> None:
 
 def figures(row: view.CandidateRow, workload: Workload) -> tuple[tuple[str, view.Figure], ...]:
     """Return the numbers of one candidate by name, each with what it is counted for."""
-    amount = view.amount_text(workload)
+    amount = workload.amount
     return (
         ("Step time", row.step_time),
         ("Throughput", row.throughput),
@@ -148,7 +148,7 @@ def _place(title: str, row: view.CandidateRow, workload: Workload) -> None:
     lines = (
         ("Throughput", row.throughput.text),
         ("Memory a chip", f"{row.memory_text}, {row.fits}"),
-        (f"Cost, {view.amount_text(workload)}", row.cost.text),
+        (f"Cost, {workload.amount}", row.cost.text),
         ("Split", row.plan),
         ("Targets", row.targets or view.UNKNOWN),
     )

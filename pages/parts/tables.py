@@ -42,7 +42,7 @@ def small_table(columns: Mapping[str, object], heads: bool = True) -> None:
 
 def candidates_table(run: Run) -> None:
     """Draw all feasible candidates, best first, the chosen one marked; those that lack a step time come last."""
-    config, amount = st.column_config, view.amount_text(run.workload)
+    config, amount = st.column_config, run.workload.amount
     labels = picks.labels_of(run)
     key = picks.follow_rows("candidates", labels, picks.checked(run))
     prices = [_hourly(estimate.candidate.pools) for estimate in _estimates(run)]

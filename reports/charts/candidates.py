@@ -53,7 +53,7 @@ def candidates(recommendation: Recommendation | None, theme: str = "light", limi
     hidden = len(every) - len(shown)
     subtitle = "points with 80 % bands, best first; overlapping bands are too close to call" + (
         f"; {hidden} more are not drawn" if hidden else ""
-    )
+    ) + ("; each of as many requests as it takes at once" if any(one.candidate.requests for one in every) else "")
     return finish(
         layers, shown, look, "Step time of each candidate", subtitle, describe("candidates", recommendation), alt.Step(ROW_HEIGHT)
     )

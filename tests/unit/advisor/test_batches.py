@@ -51,7 +51,7 @@ def test_a_small_chip_takes_fewer_at_once_than_a_large_one_and_all_fit() -> None
     assert small.candidate.requests is not None
     assert small.candidate.requests < large.candidate.requests
     assert all(one.fits for one in answer.ranked)
-    assert f"up to {answer.ranked[0].candidate.requests} requests at once" in answer.sentence
+    assert f"for {answer.ranked[0].candidate.requests} requests at once" in answer.sentence
 
 
 def test_costs_are_of_the_same_requests_whatever_the_batch() -> None:

@@ -198,7 +198,7 @@ def test_a_missed_deadline_and_budget_are_flagged_and_come_last() -> None:
 def test_when_every_candidate_misses_a_target_the_sentence_says_so() -> None:
     workload = tower(task="infer", targets=Targets(latency_ms=1.0))
     answer = advise(question(workload, block_measurements(workload, "jax", FAST)))
-    assert "it is the only candidate with a known figure and misses the latency of 1 ms: a step takes 90 ms" in answer.sentence
+    assert "it is the only candidate with a known figure and misses the latency of 1 ms (a step takes 90 ms)" in answer.sentence
 
 
 def test_gaps_lead_with_what_could_decide_the_choice() -> None:

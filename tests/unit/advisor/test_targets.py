@@ -39,7 +39,7 @@ def test_the_ends_of_the_band_are_met_one_and_nine_times_in_ten() -> None:
 
 def test_the_hardest_target_decides() -> None:
     aims = aims_of(estimate(cost_usd=log_normal(100.0, 0.2, "published", "test")), job(deadline_h=100.0, budget_usd=50.0))
-    assert missed(aims) == ("budget of 50 USD: it costs 100 USD",)
+    assert missed(aims) == ("budget of 50 USD (it costs 100 USD)",)
     assert excess(aims) == pytest.approx(2.0)
     assert chance_of_all(aims) == min(aim.chance for aim in aims)
 
@@ -57,9 +57,9 @@ def test_a_rate_is_held_against_what_can_be_served_and_its_slowest_answers_again
     slowest = (*[exact(0.1, "published")] * 2, log_normal(1.234, 0.3, "published", "test"))
     asked = replace(tower(), task="serve", targets=Targets(requests_per_s=5.0, latency_ms=1000.0))
     held = aims_of(estimate(served=Served(5.0, 10.0, total_s=slowest)), asked)
-    assert missed(held) == ("latency of 1000 ms: at 5 requests a second one in a hundred takes over 1,234 ms",)
+    assert missed(held) == ("latency of 1000 ms (at 5 requests a second one in a hundred takes over 1,234 ms)",)
     over = aims_of(estimate(served=Served(5.0, 4.0)), asked)
-    assert missed(over) == ("rate of 5 requests a second: it serves 4 at most",)
+    assert missed(over) == ("rate of 5 requests a second (it serves 4 at most)",)
     assert excess(over) == pytest.approx(1.25)
 
 
@@ -100,7 +100,7 @@ def test_where_all_miss_a_target_the_one_nearest_to_it_leads_and_none_is_as_good
     times = [hours_of(one) for one in answer.ranked]
     assert times == sorted(times)
     assert (answer.equal, answer.confidence, answer.flips) == ((), None, ())
-    assert "comes nearest and misses the deadline of 0.0001 h: it takes" in answer.sentence
+    assert "comes nearest and misses the deadline of 0.0001 h (it takes" in answer.sentence
     assert "misses the deadline of" in answer.why
 
 
