@@ -27,6 +27,8 @@ FIRST_HEAT, LAST_HEAT = 4e-4, 1e-4
 REACH, FURTHEST = 1.5e-4, 12.0
 """Reduced price, as a part of the bound, at which a choice is tried one time in e of those that a divided assignment takes, and
 the times of it beyond which a choice is not tried."""
+PROBE = 0.05
+"""Part of the time in which it is found out whether more pools are full than are known to be."""
 NEAR = 1e-3
 """Part of the bound by which a plan may be above it for the search to end."""
 CHAINS = 500
@@ -103,6 +105,20 @@ class Annealing:
         kept = zip(board.works["best_at"][:-1].tolist(), board.works["best_start"][:-1].tolist(), strict=True)
         return completed(self.table, self.prices, {index: start for index, start in kept if index >= 0})
 
+    def crowded(self, plan: dict[int, float]) -> set[int]:
+        """Return the pools that were taken for not full, and had no room for all whose cheapest choice they are.
+
+        Args:
+            plan: starts by choice, that a run returned.
+        """
+        works = {self.table.choices[index].work: index for index in plan}
+        dearer = [work for work, index in works.items() if self.prices[index] > self.else_at[work]]
+        return {
+            self.table.choices[index].pool
+            for work in dearer for index in self.table.of_work[work]
+            if self.table.choices[index].pool not in self.full and self.prices[index] <= self.else_at[work]
+        }  # fmt: skip
+
     def _ways(self) -> tuple[list[list[int]], list[float]]:
         """Return for each workload the choices that are worth trying, and how often each of them is tried."""
         reach, reduced = max(REACH * self.guide.bound, 1e-12), self.guide.reduced
@@ -112,6 +128,36 @@ class Annealing:
             for mine in self.table.of_work
         ]  # fmt: skip
         return ways, [exp(-max(0.0, reduced[index]) / reach) for mine in ways for index in mine]
+
+
+def annealed(
+    table: Table,
+    prices: Sequence[float],
+    guide: Guide,
+    full: Collection[int],
+    plan: dict[int, float],
+    clock: Callable[[], float],
+    until: float,
+) -> dict[int, float]:
+    """Return the best plan that was found, on as many pools as turn out to be full.
+
+    Args:
+        table: of the problem.
+        prices: of each choice.
+        guide: of the divided assignment.
+        full: pools, by number, as far as is known.
+        plan: starts by choice, from which the search begins.
+        clock: seconds from any moment on.
+        until: of the clock.
+    """
+    pools, probe_s = frozenset(full), PROBE * (until - clock())
+    while clock() < until:
+        search = Annealing(table, prices, guide, pools)
+        more = search.crowded(search.run(plan, clock, clock() + probe_s))
+        if not more:
+            break
+        pools |= more
+    return Annealing(table, prices, guide, pools).run(plan, clock, until)
 
 
 def prepare() -> None:

@@ -6,7 +6,7 @@ from time import monotonic
 
 import pytest
 
-from advisor.split.portfolio_anneal import Annealing, Guide, prepare
+from advisor.split.portfolio_anneal import Annealing, Guide, annealed, prepare
 from advisor.split.portfolio_assignment import Assigning
 from advisor.split.portfolio_choices import Table, tabled
 from advisor.split.portfolio_list import listed
@@ -99,6 +99,18 @@ def test_what_follows_without_slack_keeps_its_order_though_sums_are_rounded() ->
     _check(table, plan)
     assert all(0.0 <= start <= sum(lasts) for start in plan.values())
     assert _worth(table, prices, plan) <= (0, 60.0 * sum(lasts) / HOUR_S)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_pool_that_turns_out_to_be_full_is_searched_too(seed: int) -> None:
+    table = tabled(portfolio(seed))
+    prices = [one.usd for one in table.choices]
+    first, moment = listed(table, prices), count()
+    guide = Assigning(table, prices).guide()
+    assert guide is not None
+    plan = annealed(table, prices, guide, {0}, first, lambda: float(next(moment)), 100.0)
+    _check(table, plan)
+    assert _worth(table, prices, plan) < _worth(table, prices, first)
 
 
 def test_what_is_compiled_ahead_is_what_a_search_calls() -> None:
