@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import inf
 from time import monotonic
 
-from advisor.split.portfolio_anneal import Annealing
+from advisor.split.portfolio_anneal import annealed
 from advisor.split.portfolio_assignment import Assigning
 from advisor.split.portfolio_choices import Table, tabled
 from advisor.split.portfolio_list import listed
@@ -79,7 +79,7 @@ def _cheapest(table: Table, clock: Callable[[], float], until: float) -> Portfol
 
     guide = None if state.fits else assigning.guide()
     if guide is not None:
-        found = Annealing(table, prices, guide, assigning.full()).run(min(plans, key=worth), clock, until - ORDER_S)
+        found = annealed(table, prices, guide, assigning.full(), min(plans, key=worth), clock, until - ORDER_S)
         budget = inf if table.problem.budget_usd is None else table.problem.budget_usd
         if sum(table.choices[index].usd for index in found) <= budget * (1 + 1e-9):
             plans.append(found)

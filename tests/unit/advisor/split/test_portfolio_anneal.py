@@ -2,10 +2,11 @@
 
 from itertools import count
 from random import Random
+from time import monotonic
 
 import pytest
 
-from advisor.split.portfolio_anneal import Annealing, Guide
+from advisor.split.portfolio_anneal import Annealing, Guide, annealed, prepare
 from advisor.split.portfolio_assignment import Assigning
 from advisor.split.portfolio_choices import Table, tabled
 from advisor.split.portfolio_list import listed
@@ -25,7 +26,7 @@ def portfolio(seed: int) -> PortfolioProblem:
     )  # fmt: skip
     works = tuple(
         Work(f"work{index}", tuple(
-            WorkOption(pool.name, chips, float(round(chance.uniform(1, 6) * HOUR_S * 4 / chips)))
+            WorkOption(pool.name, chips, chance.uniform(1, 6) * HOUR_S * 4 / chips)
             for pool in pools for chips in (4, 8)
         ), float(chance.choice((0, 0, chance.randint(0, 6 * 3600)))), float(chance.randint(9, 20) * 3600), chance.randint(1, 3),
             chance.random() < 0.5)
@@ -61,7 +62,7 @@ def test_a_plan_can_be_done_and_is_no_worse_than_the_one_it_began_with(seed: int
     guide = Assigning(table, prices).guide()
     assert guide is not None
     moment = count()
-    plan = Annealing(table, prices, guide, {0, 1}).run(first, lambda: float(next(moment)), 1500.0)
+    plan = Annealing(table, prices, guide, {0, 1}).run(first, lambda: float(next(moment)), 30.0)
     _check(table, plan)
     assert _worth(table, prices, plan) <= _worth(table, prices, first)
     assert _worth(table, prices, plan)[1] >= guide.bound * (1 - 1e-9) or _worth(table, prices, plan)[0] > 0
@@ -78,6 +79,47 @@ def test_what_is_pushed_out_goes_elsewhere_in_the_same_move() -> None:
     first = {2: 0.0, 1: 0.0}
     moment = count()
     guide = Guide([0.0] * len(prices), 1.0)
-    plan = Annealing(table, prices, guide, {0, 1}).run(first, lambda: float(next(moment)), 200.0)
+    plan = Annealing(table, prices, guide, {0, 1}).run(first, lambda: float(next(moment)), 5.0)
     assert {table.problem.pools[table.choices[index].pool].name for index in plan} == {"a", "b"}
     assert _worth(table, prices, plan) == (0, pytest.approx(15.0))
+
+
+def test_what_follows_without_slack_keeps_its_order_though_sums_are_rounded() -> None:
+    """A chain of ten that fill the time to its deadline; their sum from the front is not their difference from the end."""
+    chance = Random(1)
+    lasts = [chance.uniform(0.1, 1.0) * HOUR_S for _ in range(10)]
+    works = tuple(
+        Work(f"work{i}", (WorkOption("one", 1, last), WorkOption("dear", 1, last)), 0.0, sum(lasts))
+        for i, last in enumerate(lasts)
+    )
+    table = tabled(PortfolioProblem(works, (TeamPool("one", 1, 1.0), TeamPool("dear", 9, 50.0))))
+    prices = [one.usd for one in table.choices]
+    moment = count()
+    plan = Annealing(table, prices, Guide([0.0] * len(prices), 1.0), {0}).run({}, lambda: float(next(moment)), 9.0)
+    _check(table, plan)
+    assert all(0.0 <= start <= sum(lasts) for start in plan.values())
+    assert _worth(table, prices, plan) <= (0, 60.0 * sum(lasts) / HOUR_S)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_pool_that_turns_out_to_be_full_is_searched_too(seed: int) -> None:
+    table = tabled(portfolio(seed))
+    prices = [one.usd for one in table.choices]
+    first, moment = listed(table, prices), count()
+    guide = Assigning(table, prices).guide()
+    assert guide is not None
+    plan = annealed(table, prices, guide, {0}, first, lambda: float(next(moment)), 100.0)
+    _check(table, plan)
+    assert _worth(table, prices, plan) < _worth(table, prices, first)
+
+
+def test_what_is_compiled_ahead_is_what_a_search_calls() -> None:
+    from advisor.split.portfolio_chains import anneal
+
+    prepare()
+    kinds = anneal.signatures
+    table = tabled(portfolio(1))
+    prices = [one.usd for one in table.choices]
+    Annealing(table, prices, Guide([0.0] * len(prices), 1.0), {0}).run(listed(table, prices), monotonic, 0.0)
+    assert anneal.signatures == kinds
+    assert len(kinds) == 1
