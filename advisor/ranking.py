@@ -8,7 +8,7 @@ import random
 from dataclasses import dataclass
 from math import erf, exp, inf, log, sqrt
 
-from advisor.beliefs import BELIEFS
+from advisor.beliefs import BELIEFS, UNCOMPILED_RUNTIMES
 from advisor.charges import steps_charged
 from core.advice import Confidence, Estimate
 from core.format import seconds
@@ -150,10 +150,17 @@ def chosen_by(best: Contender, equal: tuple[Contender, ...]) -> str:
         return "its figure is the lowest"
     if best.familiar and not all(c.familiar for c in level):
         return "the code is written in its framework"
+    if not _taken_eager(best) and all(_taken_eager(c) for c in level):
+        return "it compiles, which the others' figures take for granted"
     compile_s = best.estimate.compile_s
     if compile_s is not None and all(_compile_s(c) > compile_s.mid for c in level):
         return f"it compiles sooner ({seconds(compile_s.mid)})" if compile_s.mid > 0 else "it compiles nothing"
     return "nothing but name and price parts them"
+
+
+def _taken_eager(contender: Contender) -> bool:
+    """Return whether a figure that was not measured is of a runtime without a compiler: at best that of compiled ones."""
+    return contender.estimate.candidate.runtime in UNCOMPILED_RUNTIMES and contender.value.tier in ("published", "datasheet")
 
 
 def _compile_s(contender: Contender) -> float:
@@ -181,7 +188,7 @@ def ranked(contenders: list[Contender]) -> tuple[tuple[Contender, ...], tuple[Co
     level = [c for c in ordered[1:] if c.estimate.penalty >= first.estimate.penalty and indistinguishable(c, first)]
     lead = min([first, *level], key=lambda c: (TIERS.index(c.value.tier), c.order))
     near = [c for c in (first, *level) if c.value.tier == lead.value.tier and nearly(c, lead)]
-    best = min(near, key=lambda c: (not c.familiar, _compile_s(c), c.order))
+    best = min(near, key=lambda c: (not c.familiar, _taken_eager(c), _compile_s(c), c.order))
     rest = tuple(c for c in ordered if c is not best)
     equal = tuple(c for c in rest if indistinguishable(c, best))
     return (best, *rest), equal

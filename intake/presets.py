@@ -26,7 +26,10 @@ def preset_document(name: str, task: str) -> dict[str, object]:
         raise unknown(f"preset {name}", "task", task, TASKS)
     asked: dict[str, object] = dict(sizes_asked(known.tasks, task))
     document: dict[str, object] = {"schema": SCHEMA, "name": known.title, "task": task, "model": {"preset": name}}
-    return document | asked | ({} if task == "serve" else {"objective": "time"})
+    if task == "serve":  # a rate of requests may be added, which leaves both open
+        asked.pop("batch", None)
+        return document | asked
+    return document | asked | {"objective": "time"}
 
 
 def sizes_asked(tasks: Mapping[str, Mapping[str, Size]], task: str) -> Mapping[str, Size]:

@@ -215,7 +215,7 @@ def form_fields(document: Mapping[str, Any]) -> tuple[FormField, ...]:
 _WHOLE_JOBS = ("train", "finetune", "rl", "infer", "preprocess")
 _TARGETS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (_WHOLE_JOBS, "targets.deadline_h", "Deadline (h)", "of the whole job; needs its steps"),
-    (_WHOLE_JOBS, "targets.budget_usd", "Budget ($)", "of the whole job; needs its steps"),
+    (_WHOLE_JOBS, "targets.budget_usd", "Budget (USD)", "of the whole job; needs its steps"),
     (("infer", "serve"), "targets.latency_ms", "Latency (ms)", "which one in a hundred may exceed at a rate; else of a step"),
     (("serve",), "targets.requests_per_s", "Requests a second", "that come at random; clear the batch to leave it to each pool"),
 )

@@ -232,7 +232,7 @@ def _inputs(fields: Sequence[workloads.FormField], keys: Mapping[str, str]) -> N
 
 
 def _input(field: workloads.FormField, key: str) -> None:
-    label, note = plain(field.label), field.help or None
+    label, note = field.label, field.help or None
     if field.kind == "int":
         st.number_input(label, value=field.value, step=1, min_value=field.minimum, max_value=field.maximum, key=key, help=note)
     elif field.kind == "float":

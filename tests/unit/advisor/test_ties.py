@@ -113,3 +113,10 @@ def test_runtimes_that_are_apart_are_not_called_equal() -> None:
     answer = advise(question(tower(), outcomes))
     assert answer.equal == ()
     assert "equal" not in answer.sentence + answer.why
+
+
+def test_of_equal_figures_that_nobody_measured_a_compiled_runtime_is_chosen() -> None:
+    both = (("torch-eager", 0.0), ("jax", 9.0))
+    best, _, why = chosen(*(contender(name, 1.0, compile_s, tier="published") for name, compile_s in both))
+    assert (best, why) == ("jax", "it compiles, which the others' figures take for granted")
+    assert chosen(*(contender(name, 1.0, compile_s) for name, compile_s in both))[0] == "torch-eager"
