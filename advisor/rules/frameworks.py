@@ -3,6 +3,7 @@
 from advisor.rules import Finding, rule
 from advisor.rules.ages import PACKAGES, PLATFORM, PRACTICE, SILICON, TPU_ONLY, facts
 from advisor.rules.case import JAX, KERAS, TENSORFLOW, Case
+from advisor.rules.versions import BLACKWELL
 
 TORCH_RUNTIMES = ("torch-eager", "torch-compile", "torch-xla", "torch-tpu")
 OWN_RUNTIMES = {
@@ -52,9 +53,15 @@ def tensorflow_on_tpu_is_frozen(case: Case) -> Finding | None:
     return Finding("penalise", reason, 0.5)
 
 
-@rule("R004", facts("op_not_lowered", "exclude", "no backend", METADATA, PACKAGES, runtimes=("mxnet",)))
+@rule("R004", facts(
+    "op_not_lowered", "exclude", "no backend; last build for NVIDIA GPUs: CUDA 12.4.1, up to Hopper",
+    f"{METADATA}; NVIDIA's MXNet container 24.06, its last (docs.nvidia.com, read 2026-12-02)", PACKAGES, runtimes=("mxnet",),
+))
 def mxnet_has_no_backend(case: Case) -> Finding | None:
-    """MXNet has no backend for TPU, AMD or Apple."""
+    """MXNet has no backend for TPU, AMD or Apple, and no build for Blackwell GPUs."""
+    if case.key in BLACKWELL:
+        last = "the last one, NVIDIA's container 24.06, has CUDA 12.4 and ends with Hopper"
+        return Finding("exclude", f"MXNet has no build for {case.chip_name}: {last}")
     if not (case.on_tpu or (case.vendor in ("amd", "apple") and case.kind == "gpu")):
         return None
     return Finding("exclude", f"MXNet has no backend for {case.chip_name}")

@@ -28,6 +28,8 @@ _SIZES = {
     "params_b": 1e6, "n_layers": 1e5, "d_model": 1e7, "n_heads": 1e5, "n_kv_heads": 1e5, "d_ff": 1e8, "vocab": 1e9,
     "moe_experts": 1e6, "moe_topk": 1e6,
 }  # fmt: skip
+_PARTS = (("moe_topk", "moe_experts"), ("n_kv_heads", "n_heads"))
+"""Columns that count a part of what another counts."""
 _AMOUNTS = {"seq_len": 1e9, "global_batch": 1e9, "per_device_batch": 1e9, "n_devices": 1e7}
 """Largest number that a column may hold; sizes may be 0 where a model has none of it, amounts may not."""
 _MODEL_COLUMNS = ("model", "arch_notes", *_SIZES)
@@ -117,6 +119,9 @@ def _grouped(reader: "csv.DictReader[str]") -> list[list[Mapping[str, str]]]:
         BadInput: columns are missing, or there are too many rows.
     """
     reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or ()]
+    twice = next((name for name in reader.fieldnames if name and reader.fieldnames.count(name) > 1), None)
+    if twice is not None:
+        raise BadInput(f"a heading with {twice[:40]!r} twice", "each column once", "remove or rename one of them")
     missing = [name for name in NEEDED if name not in reader.fieldnames]
     if missing:
         raise BadInput(f"a table without {', '.join(missing)}", f"the columns {', '.join(NEEDED)} at least",
@@ -188,11 +193,15 @@ def _check(row: Mapping[str, str]) -> None:
     if group_of(row["task"]) == "other":
         raise BadInput(f"the task {row['task'][:40]!r}", "one with train, finetune, infer, prefill, decode or serve in its name",
                        "name what was run")  # fmt: skip
-    for names, least in ((_SIZES, "0"), (_AMOUNTS, "above 0")):
+    for names, least in ((_SIZES, "from 0"), (_AMOUNTS, "above 0")):
         for name, most in names.items():
             value = number(row.get(name))
             if value is not None and not (0 <= value <= most and (value > 0 or names is _SIZES)):
-                raise BadInput(f"{name} {row[name][:40]}", f"a number from {least} to {most:g}", "mend it or leave it empty")
+                raise BadInput(f"{name} {row[name][:40]}", f"a number {least} up to {most:g}", "mend it or leave it empty")
+    for part, whole in _PARTS:
+        some, all_ = number(row.get(part)), number(row.get(whole))
+        if some is not None and all_ is not None and some > all_:
+            raise BadInput(f"{part} {some:g} of {whole} {all_:g}", "no more than there are", "correct one of them")
 
 
 def source_of(run: PublishedRun) -> str:

@@ -306,3 +306,16 @@ def test_samples_to_a_target_grow_with_the_batch_as_reference_points_do(model: s
 
 def test_no_other_model_has_a_target() -> None:
     assert target_of("llama-3-8b") is None
+
+
+@pytest.mark.parametrize(("changes", "part"), [
+    ({"moe_experts": "4", "moe_topk": "9"}, "moe_topk 9 of moe_experts 4"),
+    ({"n_heads": "8", "n_kv_heads": "32"}, "n_kv_heads 32 of n_heads 8"),
+])  # fmt: skip
+def test_a_part_that_is_more_than_the_whole_is_refused(changes: dict[str, str], part: str) -> None:
+    assert part in one(TRAINED, **changes).refusal
+
+
+def test_a_column_that_stands_twice_is_refused() -> None:
+    with pytest.raises(BadInput, match="'value' twice"):
+        read_runs("id,task,model,accelerator,metric,value,value\n")
