@@ -27,7 +27,7 @@ _DEGREES, _ROUNDS = 4.0, 3
 GRADE_NOISE = {"A": 1.0, "B": 1.5, "C": 2.5}
 SOURCE, NOISE, WIDENING, BETWEEN_CHIPS = "source", "noise", "widening", "between chips"
 CLASS_LEVEL = "stack|model_class"
-RESIDUAL_LEVELS = ("stack|generation", "generation")
+RESIDUAL_LEVELS, OF_THE_CHIP = ("stack|generation", "generation"), "chip"
 _LEAST_RESIDUALS = 6
 SEEN_LEVELS = ("generation", "chip", "framework", "stack", "model_class", CLASS_LEVEL, "stack|generation")
 MOST_OF_A_SOURCE = 25
@@ -65,7 +65,7 @@ class Coefficients:
         seen: labels by level that rows had.
         latest: year of the newest row of each stack: trends are not carried beyond it.
         ranges: least and largest number of each slot: nor are they carried beyond these.
-        residuals: spread of the errors of left-out rows by label of `RESIDUAL_LEVELS`: no band is told narrower than that.
+        residuals: spread of the errors of left-out rows by label of `RESIDUAL_LEVELS` and by chip; no band is narrower than that.
         between_chips: added, as variances are, to the sigma of a chip of which there was no row, see `unseen`.
     """
 
@@ -204,7 +204,7 @@ def _residuals(observations: Sequence[Observation], left: "LeftOut") -> dict[str
     groups: dict[str, list[float]] = {"": [float(size) for size in np.abs(left.errors)]}
     for one, error in zip(observations, left.errors, strict=True):
         labels = labels_of(one.setup, one.silicon, one.grade)
-        for level in RESIDUAL_LEVELS:
+        for level in (OF_THE_CHIP, *RESIDUAL_LEVELS):
             groups.setdefault(f"{level}:{labels.at(level)}", []).append(abs(float(error)))
     return {name: float(np.quantile(sizes, 0.8)) / Z_80 for name, sizes in groups.items() if len(sizes) >= _LEAST_RESIDUALS}
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from advisor.cost.columns import Columns, Numbers
 from advisor.cost.features import Labels, kept_names
-from advisor.cost.fitting import CLASS_LEVEL, RESIDUAL_LEVELS, Baseline, Coefficients, baseline_of
+from advisor.cost.fitting import CLASS_LEVEL, OF_THE_CHIP, RESIDUAL_LEVELS, Baseline, Coefficients, baseline_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +133,14 @@ class Predictor:
         return told if self._seen_chip(labels) else np.hypot(told, self._coefficients.between_chips)
 
     def _floor(self, labels: Labels) -> float:
-        """Return the spread of the errors that left-out rows of this kind had: of stack and generation, generation, or all."""
+        """Return the spread of the errors that left-out rows had, the wider of the chip's own and of its kind's.
+
+        Its kind is stack and generation, generation, or all, whichever has rows.
+        """
         residuals = self._coefficients.residuals
-        for level in RESIDUAL_LEVELS:
-            found = residuals.get(f"{level}:{labels.at(level)}")
-            if found is not None:
-                return found
-        return residuals.get("", 0.0)
+        kinds = (*(f"{level}:{labels.at(level)}" for level in RESIDUAL_LEVELS), "")
+        kind = next((residuals[name] for name in kinds if name in residuals), 0.0)
+        return max(kind, residuals.get(f"{OF_THE_CHIP}:{labels.chip}", 0.0))
 
     def tier(self, labels: Labels) -> str:
         """Return `published` where rows of this chip, this framework and this class of models were seen, else `datasheet`."""

@@ -94,6 +94,10 @@ def test_a_band_is_no_narrower_than_the_errors_of_runs_that_were_left_out() -> N
     )
     assert sigma(wide, run()) == 0.7
     assert sigma(wide, run(stack="jax/maxtext")) < 0.7
+    chip = labels_of(run(), silicon()).chip
+    for size in (0.9, 0.1):
+        of_chip = replace(told, residuals={**told.residuals, "stack|generation:torch/nemo|hopper": 0.7, f"chip:{chip}": size})
+        assert sigma(Predictor(of_chip, SCALES, training=True), run()) == max(0.7, size)
 
 
 def test_the_order_of_published_rows_does_not_matter() -> None:
