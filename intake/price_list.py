@@ -16,7 +16,7 @@ from core.device import Price
 from core.errors import BadInput
 from intake.price_list_skypilot import COLUMNS, read_skypilot
 from intake.price_rows import HIGHEST_USD, Origin, PriceList, cheapest_of_each, line, positive, refuse_faults
-from intake.wording import nearest, say
+from intake.wording import nearest, refuse_other_separators, say
 
 MOST_BYTES = 32 * 2**20
 MOST_ROWS = 500_000
@@ -42,6 +42,7 @@ def read_price_list(data: bytes, origin: Origin) -> PriceList:
     reader = csv.DictReader(io.StringIO(_text(data, origin.name), newline=""), restkey="")
     try:
         columns = [(column or "").strip() for column in reader.fieldnames or ()]
+        refuse_other_separators(columns)
         if set(COLUMNS) <= set(columns):
             return read_skypilot(list(_numbered(reader, columns)), origin)
         return _own(list(_numbered(reader, columns)), columns, origin)

@@ -1,6 +1,6 @@
 """How a fault of a document is put into one line, and how a near miss is named."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from core.errors import BadInput
@@ -50,3 +50,17 @@ def nearest(given: str, known: Iterable[str]) -> str:
     lowered = {name.lower(): name for name in known}
     near = get_close_matches(given.lower(), lowered, n=1)
     return f"did you mean {lowered[near[0]]!r}?" if near else ""
+
+
+def refuse_other_separators(heading: Sequence[str]) -> None:
+    """Refuse a table whose cells are not parted by commas, as spreadsheets in some countries save them.
+
+    Args:
+        heading: cells of the first line.
+
+    Raises:
+        BadInput: the heading is one cell with semicolons or tabs in it.
+    """
+    for mark, name in ((";", "semicolons"), ("\t", "tabs")):
+        if len(heading) == 1 and mark in heading[0]:
+            raise BadInput(f"cells parted by {name}", "commas between the cells", "save the table as CSV with commas")

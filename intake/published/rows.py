@@ -15,6 +15,7 @@ from intake.published.architecture import in_words, sketch_from
 from intake.published.arrangement import amounts_of, layout_of
 from intake.published.reference import target_of
 from intake.published.spelling import accelerator_key, framework_of, group_of, number, positive, precision_of
+from intake.wording import refuse_other_separators
 
 COLUMNS = (
     "id", "task", "model", "params_b", "arch_notes", "n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "vocab",
@@ -119,6 +120,7 @@ def _grouped(reader: "csv.DictReader[str]") -> list[list[Mapping[str, str]]]:
         BadInput: columns are missing, or there are too many rows.
     """
     reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or ()]
+    refuse_other_separators(reader.fieldnames)
     twice = next((name for name in reader.fieldnames if name and reader.fieldnames.count(name) > 1), None)
     if twice is not None:
         raise BadInput(f"a heading with {twice[:40]!r} twice", "each column once", "remove or rename one of them")

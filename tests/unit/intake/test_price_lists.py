@@ -126,6 +126,7 @@ def test_what_the_catalog_does_not_know_or_cannot_tell_apart_is_left_out_and_cou
         ("accelerator,usd_per_h,cloud,chips_per_instance\nv5p-8,1,x,8\n", "chips_per_instance 8 where v5p-8 = 4 chips"),
         ("accelerator,usd_per_chip_h,cloud\nl4,1,x,9,9\n", "line 2 with more cells"),
         ("accelerator,prize\nl4,1\n", "column 'prize'"),
+        ("accelerator;cloud;usd_per_chip_h\nl4;x;1\n", "cells parted by semicolons"),
         ("accelerator,cloud\nl4,x\n", "usd_per_chip_h or usd_per_h"),
         ("accelerator,usd_per_chip_h,cloud\n", "no rows"),
         (SKY + "a,L4,1,8,64,1,,x,,\n", "does not say whose prices"),

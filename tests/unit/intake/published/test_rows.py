@@ -316,6 +316,12 @@ def test_a_part_that_is_more_than_the_whole_is_refused(changes: dict[str, str], 
     assert part in one(TRAINED, **changes).refusal
 
 
+@pytest.mark.parametrize(("mark", "name"), [(";", "semicolons"), ("\t", "tabs")])
+def test_cells_that_are_not_parted_by_commas_are_refused(mark: str, name: str) -> None:
+    with pytest.raises(BadInput, match=f"cells parted by {name}"):
+        read_runs(mark.join(NEEDED) + "\n")
+
+
 def test_a_column_that_stands_twice_is_refused() -> None:
     with pytest.raises(BadInput, match="'value' twice"):
         read_runs("id,task,model,accelerator,metric,value,value\n")
