@@ -16,7 +16,7 @@ from advisor.ranking import Contender, confidence_of, ranked, value_of
 from advisor.rules.case import Code, code_of
 from advisor.screening import Screening, gathered, overall, screen
 from advisor.served import service_words
-from advisor.targets import aims_of, chance_of_all, excess, missed
+from advisor.targets import aims_of, chance_of_all, excess, missed, untold
 from advisor.words import measurements_of, nothing_words, rests_on_of, sentence_of, surer_words, tight_words, why_of
 from core.advice import Estimate, Exclusion, Recommendation, Verdict
 from core.device import Accelerator, Device, Pool
@@ -30,8 +30,6 @@ PLAN = "plan"
 INSTALLED = "installed"
 LEADING = 40
 """Candidates whose step is broken down by block: an answer over a whole catalog is kept with its run, and stays readable."""
-QUEUES, QUEUES_ROUNDS = 12, 4
-"""Candidates for which the latencies of a queue are told at once, and how often others take the place of those too slow."""
 
 
 @dataclass(slots=True)
@@ -198,7 +196,8 @@ def _keep(question: Question, estimate: Estimate, screening: Screening, draft: _
 def _held(estimate: Estimate, workload: Workload) -> Estimate:
     """Return an estimate held against the targets."""
     aims = aims_of(estimate, workload)
-    return replace(estimate, misses=missed(aims), target_chance=chance_of_all(aims)) if aims else estimate
+    chance = None if untold(estimate, workload) else chance_of_all(aims)
+    return replace(estimate, misses=missed(aims), target_chance=chance)
 
 
 def _recommend(question: Question, draft: _Draft, titles: Mapping[str, str]) -> Recommendation:
@@ -237,26 +236,14 @@ def _why(
 
 
 def _queued(question: Question, contenders: list[Contender], datasheets: Batches | None) -> list[Contender]:
-    """Return the candidates with what requests meet at the asked rate, in full for the leading ones, and late where that is so.
-
-    The percentiles take milliseconds each: those are told that lead when the others cannot keep up with the rate at all, and
-    those that come to the lead when some of these turn out too slow.
-    """
+    """Return the candidates with what requests meet at the asked rate, and late where that is so."""
     if datasheets is None or question.workload.task != "serve" or question.workload.targets.requests_per_s is None:
         return contenders
-    told = [_served(question, one, datasheets, fully=False) for one in contenders]
-    for _ in range(QUEUES_ROUNDS):
-        told.sort(key=lambda one: one.order)
-        leading = [_served(question, one, datasheets, fully=True) for one in told[:QUEUES]]
-        settled = all(new is old for new, old in zip(leading, told, strict=False))
-        told = [*leading, *told[QUEUES:]]
-        if settled:
-            break
-    return told
+    return [_served(question, one, datasheets) for one in contenders]
 
 
-def _served(question: Question, one: Contender, datasheets: Batches, *, fully: bool) -> Contender:
-    estimate = datasheets.served(one.estimate, fully=fully)
+def _served(question: Question, one: Contender, datasheets: Batches) -> Contender:
+    estimate = datasheets.served(one.estimate, fully=True)
     if estimate is one.estimate:
         return one
     held = _held(estimate, question.workload)

@@ -1,7 +1,8 @@
 """Estimates of one workload whose number of requests at once is left open: each place takes as many as serve it best.
 
 More at once only ever raises the rate that a place can serve, until its memory is full: those in flight are as many as come. So
-the count with the highest rate is taken, and the least among equal ones. Latencies are then told by the queue at the asked rate.
+the count with the highest rate is taken of those that fit almost surely, and the least among equal ones. Latencies are then told
+by the queue at the asked rate.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,12 +10,14 @@ from dataclasses import replace
 from itertools import pairwise
 
 from advisor.datasheet import Datasheets
-from core.advice import Estimate
+from core.advice import SURE, Estimate
 from core.device import Accelerator, Pool
 from core.probe import Runtime
 from core.quantity import Quantity
 from core.workload import Workload
 
+MOST_OF_A_REPLICA = 512
+"""Requests that one replica takes at once at most; servers of language models are set to 256 to 1,024."""
 WORTH_IT = 1.02
 """Times the rate by which more requests at once are to raise it to be taken."""
 
@@ -24,7 +27,7 @@ class Batches:
 
     def __init__(
         self, workloads: Sequence[Workload], pools: Iterable[tuple[Pool, Accelerator]],
-        compiled_here: Mapping[str, Quantity] | None = None,
+        compiled_here: Mapping[str, Quantity] | None = None, most: int = MOST_OF_A_REPLICA,
     ) -> None:
         """Prepare.
 
@@ -32,8 +35,9 @@ class Batches:
             workloads: one, or several that differ in their batch alone, ascending.
             pools: of catalog chips, each with its accelerator.
             compiled_here: as for `Datasheets`.
+            most: requests that one replica takes at once.
         """
-        every = list(pools)
+        every, self._most = list(pools), most
         self._batches = [one.batch for one in workloads]
         if any(first >= second for first, second in pairwise(self._batches)):
             raise ValueError(f"got batches {self._batches}; expected ascending ones")
@@ -52,10 +56,13 @@ class Batches:
         for batch, sheets in zip(self._batches, self._sheets, strict=True):
             found = sheets.estimate(runtime, pool, chip)
             first = first or found
-            if isinstance(found, str) or (found.fits is False and best is not None):
+            if isinstance(found, str) or (best is not None and _room(found) < _room(best)):
+                continue
+            plan = found.candidate.plan
+            if batch > self._most * plan.data * plan.fsdp and best is not None:
                 continue
             one = sheets.served(replace(found, candidate=replace(found.candidate, requests=batch)), fully=False)
-            if best is None or best.fits is False or _rate(one) > WORTH_IT * _rate(best):
+            if best is None or _room(one) > _room(best) or _rate(one) > WORTH_IT * _rate(best):
                 best = one
         return first if best is None else best
 
@@ -70,6 +77,11 @@ class Batches:
     def _of(self, estimate: Estimate) -> Datasheets:
         requests = estimate.candidate.requests
         return self._sheets[0 if requests is None else self._batches.index(requests)]
+
+
+def _room(estimate: Estimate) -> int:
+    """Return whether it fits: 0 does not, 1 may, 2 does almost surely."""
+    return 0 if estimate.fits is False else 1 if (estimate.fit_chance or 1.0) < SURE else 2
 
 
 def _rate(estimate: Estimate) -> float:

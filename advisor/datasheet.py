@@ -117,6 +117,7 @@ class Datasheets:
             Candidate(runtime.id, (pool,), found.plan), step, throughput_of(workload, step), memory_of(found.memory), compile_s,
             cost_of(workload, pool, step, job), energy_of(workload, chip, pool.count, step), found.memory, chip.memory_bytes,
             _shares(found, chip.key, waits_s), found.lower_s, found.upper_s, found.fits, job_s=job,
+            missing=() if pool.price_usd_per_h is not None else (pool.where or f"no price of {pool.label} known",),
         )
 
 

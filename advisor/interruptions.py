@@ -11,6 +11,7 @@ from math import exp, expm1, inf, log, sqrt
 from statistics import fmean, stdev
 
 from advisor.memory import model_bytes
+from catalog import TERMS
 from catalog.interruptions import FIRM, REVOCABLE, interruptions
 from core import format as fmt
 from core.advice import Estimate
@@ -147,8 +148,11 @@ def revocable(pool: Pool, workload: Workload) -> bool:
         workload: names pools and their terms.
     """
     told = {part.strip() for part in pool.where.split(",")}
-    asked = {one.terms for one in workload.pools if (one.accelerator, one.count) == (pool.accelerator, pool.count)}
-    return bool((told | asked) & {"spot", "community"})
+    asked = {
+        one.terms for one in workload.pools
+        if one.price_usd_per_h is not None and (one.accelerator, one.count) == (pool.accelerator, pool.count)
+    }
+    return not {"spot", "community"}.isdisjoint(told if told & set(TERMS) else asked)
 
 
 def rate_per_h(pool: Pool, workload: Workload) -> Quantity:

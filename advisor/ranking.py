@@ -23,6 +23,8 @@ NEARLY = 0.02
 """Difference of two figures, as a fraction, that is not worth a choice; the regret at which probing stops is the same."""
 FAR = 3.5
 """Standard deviations behind the best from which on a candidate is not drawn: it wins once in 4,000."""
+LIKELY = 0.75
+"""Chance of fitting in memory below which what is as good and fits is chosen."""
 RARE = 1 / 4000
 """Least chance that another candidate is better, where there is another: draws and bands tell no less."""
 
@@ -34,7 +36,7 @@ class Contender:
     Args:
         estimate: as shown.
         value: the objective, as shown.
-        excess: how many times what is allowed its worst target takes; 1 where all are met.
+        excess: 1, and for each target that it misses by how many times what is allowed; 1 where all are met.
         familiar: whether it runs the framework that the code is written in; settles ties.
     """
 
@@ -140,9 +142,15 @@ def chosen_by(best: Contender, equal: tuple[Contender, ...]) -> str:
     """
     if not equal:
         return ""
-    if any(c.estimate.penalty < best.estimate.penalty and c.value.mid < best.value.mid for c in equal):
-        return "rules hold back what may need less"
     ahead = [c for c in equal if (c.score, c.step_s) < (best.score, best.step_s)]
+    if ahead and all(_tight(c) for c in ahead) and not _tight(best):
+        return "what needs less may not fit"
+    others = [c for c in equal if c.value.sigma == 0 and nearly(c, best)]
+    if others and all(_unsure(c) > _unsure(best) for c in others):
+        return "it meets the targets more surely at the same figure"
+    held_back = [c for c in equal if c.estimate.penalty < best.estimate.penalty]
+    if any(c.value.mid < (1 - NEARLY * (c.value.sigma == 0)) * best.value.mid for c in held_back):
+        return "rules hold back what may need less"
     if any(TIERS.index(c.value.tier) > TIERS.index(best.value.tier) for c in ahead):
         return "its figure is better founded"
     level = ahead or [c for c in equal if (c.score, c.step_s) == (best.score, best.step_s)]
@@ -156,6 +164,23 @@ def chosen_by(best: Contender, equal: tuple[Contender, ...]) -> str:
     if compile_s is not None and all(_compile_s(c) > compile_s.mid for c in level):
         return f"it compiles sooner ({seconds(compile_s.mid)})" if compile_s.mid > 0 else "it compiles nothing"
     return "nothing but name and price parts them"
+
+
+def _tight(contender: Contender) -> bool:
+    """Return whether it may well not fit in memory."""
+    chance = contender.estimate.fit_chance
+    return chance is not None and chance < LIKELY
+
+
+def _unsure(contender: Contender) -> float:
+    """Return how unsure the targets are, to a tenth, of a figure without a band: what is paid while requests come is known."""
+    chance = contender.estimate.target_chance
+    return 0.0 if chance is None or contender.value.sigma > 0 else round(1 - chance, 1)
+
+
+def _same_cost_s(contender: Contender) -> float:
+    """Return the step time of a candidate whose figure has no band, to two digits: at the same cost the faster is the better."""
+    return 0.0 if contender.value.sigma > 0 or contender.step_s <= 0 else float(f"{contender.step_s:.1e}")
 
 
 def _taken_eager(contender: Contender) -> bool:
@@ -178,17 +203,19 @@ def indistinguishable(other: Contender, best: Contender) -> bool:
 def ranked(contenders: list[Contender]) -> tuple[tuple[Contender, ...], tuple[Contender, ...]]:
     """Return all contenders, best first, and those that cannot be told apart from the best.
 
-    Among those the better tier leads: what was measured is preferred to what was read from a datasheet. Where figures are
-    nearly the same, the framework of the code leads, then what compiles sooner.
+    Among those what meets the targets more surely leads where figures have no band, then the better tier: what was measured is
+    preferred to what was read from a datasheet. Where figures are nearly the same, the framework of the code leads, then what
+    compiles sooner.
     """
     ordered = sorted(contenders, key=lambda c: c.order)
     if not ordered:
         return (), ()
     first = ordered[0]
     level = [c for c in ordered[1:] if c.estimate.penalty >= first.estimate.penalty and indistinguishable(c, first)]
-    lead = min([first, *level], key=lambda c: (TIERS.index(c.value.tier), c.order))
-    near = [c for c in (first, *level) if c.value.tier == lead.value.tier and nearly(c, lead)]
-    best = min(near, key=lambda c: (not c.familiar, _taken_eager(c), _compile_s(c), c.order))
+    lead = min([first, *level], key=lambda c: (_tight(c), _unsure(c), TIERS.index(c.value.tier), c.order))
+    alike = [c for c in (first, *level) if (_tight(c), _unsure(c)) == (_tight(lead), _unsure(lead))]
+    near = [c for c in alike if c.value.tier == lead.value.tier and nearly(c, lead)]
+    best = min(near, key=lambda c: (not c.familiar, _taken_eager(c), _same_cost_s(c), _compile_s(c), c.order))
     rest = tuple(c for c in ordered if c is not best)
     equal = tuple(c for c in rest if indistinguishable(c, best))
     return (best, *rest), equal
@@ -217,13 +244,14 @@ def confidence_of(order: tuple[Contender, ...], seed: int) -> Confidence | None:
     draw = random.Random(seed)
     devices = sorted({c.device for c in field})
     logs = [(_log_score(c), *_parts(c), devices.index(c.device)) for c in field]
+    slack = NEARLY if best.compared.sigma == 0 else 0.0
     wins, regret = 0, 0.0
     for _ in range(DRAWS):
         everywhere = draw.gauss(0.0, 1.0)
         common = [draw.gauss(0.0, 1.0) for _ in devices]
         values = [mid + everywhere * all_ + common[at] * chip + draw.gauss(0.0, 1.0) * own for mid, all_, chip, own, at in logs]
         least = min(values)
-        if values[0] <= least:
+        if values[0] <= least + slack:
             wins += 1
         else:
             regret += exp(values[0] - least) - 1.0

@@ -71,9 +71,20 @@ def chance_of_all(aims: tuple[Aim, ...]) -> float | None:
     return min((aim.chance for aim in aims), default=None)
 
 
+def untold(estimate: Estimate, workload: Workload) -> bool:
+    """Return whether a target cannot be told of a candidate, as a budget without a price: then nobody knows that all are met."""
+    targets, whole = workload.targets, workload.total_steps is not None
+    served = estimate.served
+    return (
+        (targets.budget_usd is not None and whole and estimate.cost_usd is None)
+        or (targets.deadline_h is not None and whole and estimate.step_time_s is None)
+        or (targets.latency_ms is not None and served is not None and served.utilisation < 1 and not served.total_s)
+    )
+
+
 def excess(aims: tuple[Aim, ...]) -> float:
-    """Return how many times the allowed the worst target takes; 1 where all are met."""
-    return max(1.0, *(aim.times for aim in aims)) if aims else 1.0
+    """Return 1 and, for each target that is missed, by how many times it is; 1 where all are met."""
+    return 1.0 + sum(max(0.0, aim.times - 1.0) for aim in aims)
 
 
 def _of_service(served: Served, targets: Targets, sigma: float) -> tuple[Aim, ...]:

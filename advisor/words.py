@@ -15,6 +15,8 @@ from core.workload import Workload
 
 _MEASURED = re.compile(r"(?:^|: )measured \d{4}-\d{2}-\d{2}: ")
 _BEST = {"time": "fastest", "cost": "cheapest", "energy": "most frugal"}
+WORTH_NAMING = 0.1
+"""Part of a step from which on its longest block is named."""
 TIES_NAMED = 2
 """Candidates equal to the choice that the sentence names; the list of equal ones has them all."""
 _TIER_WORDS = {
@@ -63,7 +65,7 @@ def plan_words(plan: Plan, chips: int) -> str:
 
 def _per(candidate: Candidate) -> str:
     """Return what a step time is of: a step, or as many requests at once as it takes where that was left open."""
-    return "a step" if candidate.requests is None else f"for {candidate.requests} requests at once, the most that it takes"
+    return "a step" if candidate.requests is None else f"for {candidate.requests} requests at once"
 
 
 def sentence_of(
@@ -96,7 +98,9 @@ def tight_words(best: Estimate) -> str:
         return ""
     room = f"{written.memory(need.mid)} of {written.memory(best.capacity_bytes)}"
     sure = written.chance(chance)
-    return f"memory is tight: {room} of a chip, {sure} sure to fit; a smaller part of the batch at a time eases it"
+    micro = best.candidate.plan.micro_batch
+    eased = "a smaller part of the batch at a time" if micro is not None and micro > 1 else "more chips, or fewer samples at once"
+    return f"memory is tight: {room} of a chip, {sure} sure to fit; {eased} would ease it"
 
 
 def _tie_words(best: Contender, equal: tuple[Contender, ...]) -> str:
@@ -179,7 +183,12 @@ def why_of(
 def _same_figure(best: Contender, runner: Contender) -> bool:
     """Return whether two runtimes on one pool share a figure that was not measured here."""
     same = best.estimate.candidate.pools == runner.estimate.candidate.pools
-    return same and best.value.tier in ("published", "datasheet") and best.value.mid == runner.value.mid
+    return same and best.value.tier in ("published", "datasheet") and best.step_s > 0 and _step(best) == _step(runner)
+
+
+def _step(contender: Contender) -> float | None:
+    step = contender.estimate.step_time_s
+    return None if step is None else step.mid
 
 
 def _margin(best: Contender, runner: Contender, tied: bool, objective: str, other: str) -> str:
@@ -224,9 +233,9 @@ def _dominant(estimate: Estimate) -> str:
         return f"its input takes longer than its arithmetic, which waits for {waits} of the step"
     term = max(terms, key=lambda k: (terms[k], k))
     said = f"most of its step is {term} ({written.percent(terms[term] / whole)})"
-    if not blocks:
+    block = max(blocks, key=lambda k: (blocks[k], k), default="")
+    if not block or blocks[block] < WORTH_NAMING * whole:
         return said
-    block = max(blocks, key=lambda k: (blocks[k], k))
     return f"{said}, the block that takes most of it is {block} ({written.percent(blocks[block] / whole)})"
 
 
@@ -253,7 +262,8 @@ def rests_on_of(order: tuple[Contender, ...], count_used: int, devices: tuple[st
 def nothing_words(excluded: tuple[Exclusion, ...], unranked: tuple[Estimate, ...], objective: str) -> tuple[str, str]:
     """Return the sentence and the reason when nothing can be recommended."""
     if unranked:
-        missing = next((phrase for estimate in unranked for phrase in estimate.missing), f"the {objective} of every candidate")
+        first = sorted(unranked, key=lambda estimate: estimate.candidate.pools[0].attached)
+        missing = next((phrase for estimate in first for phrase in estimate.missing), f"the {objective} of every candidate")
         return (
             f"Nothing can be recommended yet: {len(unranked)} candidates could run this workload, none has a known {objective}.",
             f"The first thing that is missing: {missing}.",

@@ -67,7 +67,7 @@ def cheapest(
         imported: prices of lists that the user imported, of any accelerator.
         terms: one of `TERMS`, and no other will do; empty leaves it to `where`.
         chips: that must be had together, in whole machines; None compares by the chip.
-        machine: type of machine, as its cloud writes it; where no price of it is known, prices of its cloud count.
+        machine: type of machine, as its cloud writes it; of those of TPUs, which are priced by the slice, all of its cloud count.
         apart: whether the chips may stand in machines of their own, as replicas of a service do.
     """
     if where.own_only:
@@ -78,9 +78,12 @@ def cheapest(
         if price.terms in wanted_terms and _in_place(price, where) and (apart or chips is None or _together(price, chips))
     ]  # fmt: skip
     if machine:
-        named = [price for price in fitting if plain_name(price.instance) == plain_name(machine)]
-        known = machine_named(machine)
-        fitting = named or [price for price in fitting if known is not None and _word(price.cloud) == _word(known.cloud)]
+        known, slices = machine_named(machine), accelerator(key).kind == "tpu"
+        fitting = [
+            price for price in fitting
+            if plain_name(price.instance) == plain_name(machine)
+            or (slices and known is not None and _word(price.cloud) == _word(known.cloud))
+        ]  # fmt: skip
     offers = [price for price in fitting if price.cloud != INDEX]
     own, firm = [price for price in offers if price.imported], [price for price in offers if price.confidence != "low"]
     return next((_lowest(group, chips) for group in (own, firm, offers, fitting) if group), None)

@@ -1,11 +1,15 @@
 """How many requests are taken at once where a job serves a rate of them and nobody says it: each place takes what serves best."""
 
-from core.workload import Total
+from dataclasses import replace
+
+from core.workload import Targets, Total
 from intake.fields import Section
 from intake.sections import read_targets
+from intake.wording import fault
 
-AT_ONCE = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
-"""Batches that are tried; servers of language models take 256 to 1,024 sequences at once where their memory allows it."""
+AT_ONCE = (1, 4, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
+"""Batches that are tried on a pool."""
+NO_TOTAL = "no total was given"
 USUAL_AT_ONCE = 32
 """Batch of rules and attached devices while it is open."""
 REQUESTS_TOLD = 100_000
@@ -44,7 +48,7 @@ def batch_while_open(assumed: list[str]) -> int:
     Args:
         assumed: what Tandem filled in is added to it.
     """
-    assumed.append(f"batch left open: each pool takes up to {AT_ONCE[-1]} requests at once, attached devices {USUAL_AT_ONCE}")
+    assumed.append(f"batch left open: each pool takes as many requests at once as serve best, attached devices {USUAL_AT_ONCE}")
     return USUAL_AT_ONCE
 
 
@@ -56,7 +60,13 @@ def while_open(top: Section, total: Total, objective: str, assumed: list[str]) -
         total: as it says, or empty.
         objective: as it says, or as usual.
         assumed: what Tandem filled in is added to it.
+
+    Raises:
+        BadInput: the total counts steps.
     """
+    if total.steps is not None:
+        remedy = "write total: {samples: N}, or a batch"
+        raise fault("total.steps", total.steps, "samples, since pools take unlike batches", remedy)
     if total == Total():
         total = Total(samples=REQUESTS_TOLD)
         assumed.append(f"cost is told for {REQUESTS_TOLD:,} requests, since no total was given")
@@ -64,3 +74,20 @@ def while_open(top: Section, total: Total, objective: str, assumed: list[str]) -
         objective = "cost"
         assumed.append("the cheapest that keeps up is looked for, since a rate is asked for and no objective was given")
     return total, objective
+
+
+def held(targets: Targets, *, at_a_rate: bool, total: bool, assumed: list[str]) -> Targets:
+    """Return the targets that mean something, and say which of them nothing can be held against.
+
+    Args:
+        targets: as the document says.
+        at_a_rate: whether requests come at a rate: their work ends when they do, whatever serves them.
+        total: whether the document gives one.
+        assumed: what is held against nothing is added to it.
+    """
+    rated = "requests come at a rate" if at_a_rate else ""
+    for name, why in (("deadline_h", rated or "" if total else rated or NO_TOTAL), ("budget_usd", "" if total else NO_TOTAL)):
+        if why and getattr(targets, name) is not None:
+            assumed.append(f"{name} is held against nothing, since {why}")
+            targets = replace(targets, **{name: None}) if at_a_rate else targets
+    return targets

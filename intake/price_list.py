@@ -15,7 +15,7 @@ from catalog import TERMS, parse_name
 from core.device import Price
 from core.errors import BadInput
 from intake.price_list_skypilot import COLUMNS, read_skypilot
-from intake.price_rows import HIGHEST_USD, Origin, PriceList, cheapest_of_each, line, positive, refuse_faults
+from intake.price_rows import HIGHEST_USD, LOWEST_USD, Origin, PriceList, cheapest_of_each, line, positive, refuse_faults
 from intake.wording import nearest, refuse_other_separators, say
 
 MOST_BYTES = 32 * 2**20
@@ -81,6 +81,8 @@ def _text(data: bytes, name: str) -> str:
 
 def _own(rows: list[tuple[int, dict[str, str]]], columns: list[str], origin: Origin) -> PriceList:
     for column in columns:
+        if columns.count(column) > 1:
+            raise BadInput(f"a heading with {say(column)} twice", "each column once", "remove or rename one of them")
         if column not in OWN:
             remedy = nearest(column, (*OWN, *COLUMNS)) or "rename or remove it"
             raise BadInput(f"column {say(column)}", f"columns out of {', '.join(OWN)}, or SkyPilot's", remedy)
@@ -103,7 +105,10 @@ def _own(rows: list[tuple[int, dict[str, str]]], columns: list[str], origin: Ori
 
 def _own_row(row: Mapping[str, str], origin: Origin) -> Price:
     named = parse_name(row["accelerator"])
-    chips = int(positive(row.get("chips_per_instance") or str(named.chips or 1), "chips_per_instance", 1e6))
+    told = positive(row.get("chips_per_instance") or str(named.chips or 1), "chips_per_instance", 1e6)
+    if told != int(told):
+        raise ValueError(f"chips_per_instance {told:g} is no whole number")
+    chips = int(told)
     if named.chips is not None and chips not in (1, named.chips):
         raise ValueError(f"chips_per_instance {chips} where {named.echo}")
     chips = named.chips or chips
@@ -111,6 +116,10 @@ def _own_row(row: Mapping[str, str], origin: Origin) -> Price:
         usd = positive(row["usd_per_chip_h"], "usd_per_chip_h", HIGHEST_USD)
     else:
         usd = positive(row.get("usd_per_h", ""), "usd_per_h", HIGHEST_USD * chips) / chips
+    if usd < LOWEST_USD:
+        raise ValueError(f"{usd:.3g} USD a chip-hour is below {LOWEST_USD:g}")
+    if row.get("usd_per_chip_h") and row.get("usd_per_h"):
+        raise ValueError("both usd_per_chip_h and usd_per_h; keep one of them")
     cloud = line(row.get("cloud") or origin.cloud)
     if not cloud:
         raise ValueError("no cloud; add a column cloud, or say it for the whole list")

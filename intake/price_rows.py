@@ -10,6 +10,7 @@ from core.errors import BadInput, one_line
 from intake.wording import say
 
 HIGHEST_USD = 10_000.0
+LOWEST_USD = 1e-6
 """An hour of one chip costs less, by far."""
 _LONGEST, _MOST_FAULTS = 80, 5
 
@@ -69,10 +70,10 @@ def line(text: str) -> str:
 
 
 def cheapest_of_each(prices: Iterable[Price]) -> tuple[Price, ...]:
-    """Return one price for each accelerator, cloud, machine, region and terms: the lowest."""
+    """Return one price for each accelerator, cloud, machine, its chips, region and terms: the lowest."""
     kept: dict[tuple[str, ...], Price] = {}
     for price in prices:
-        key = (price.accelerator, price.cloud, price.instance, price.region, price.terms)
+        key = (price.accelerator, price.cloud.lower(), price.instance, price.region, price.terms, str(price.chips_per_instance))
         if key not in kept or price.usd_per_chip_h < kept[key].usd_per_chip_h:
             kept[key] = price
     return tuple(kept.values())

@@ -11,7 +11,7 @@ from core.errors import BadInput
 from core.ops import COMPUTE_DTYPES as DTYPES
 from core.symbols import BATCH, LENGTH
 from core.workload import OBJECTIVES, OPTIMIZERS, TASKS, Block, Peaks, Size, Total, Workload
-from intake.at_once import batch_while_open, is_at_a_rate, is_open, while_open
+from intake.at_once import batch_while_open, held, is_at_a_rate, is_open, while_open
 from intake.existing import with_code
 from intake.families import Shape
 from intake.fields import Section
@@ -249,11 +249,9 @@ def _workload(
     if any(_masks_half(block) for block in blocks):
         assumed.append(_CAUSAL_NOTE)
     total, aim = read_total(top), top.choice("objective", OBJECTIVES) or "time"
+    targets = held(read_targets(top), at_a_rate=is_at_a_rate(top, task), total=total != Total(), assumed=assumed)
     if is_open(top, task):
         total, aim = while_open(top, total, aim, assumed)
-    targets = read_targets(top)
-    if total == Total() and (targets.deadline_h is not None or targets.budget_usd is not None):
-        assumed.append("deadline and budget are held against nothing, since no total was given")
     if total.tokens is not None and unit != "tokens":
         raise fault(
             "total.tokens", total.tokens, "steps or samples, since this model counts samples", "write total: {samples: ...}"

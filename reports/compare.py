@@ -69,12 +69,16 @@ def unlike(runs: Sequence[Run]) -> str:
     """Return one line when steps of these runs do not hold the same work, so that their times are not of the same; else empty."""
     flops = [run.workload.flop_per_step for run in runs]
     tasks = dict.fromkeys(run.workload.task for run in runs)
-    if len(set(flops)) == 1 and len(tasks) == 1:
+    best = [run.recommendation.best if run.recommendation else None for run in runs]
+    at_once = {None if one is None else one.candidate.requests for one in best}
+    if len(set(flops)) == 1 and len(tasks) == 1 and len(at_once) == 1:
         return ""
     said = f"from {write.count(min(flops), 'FLOP')} to {write.count(max(flops), 'FLOP')}" if len(set(flops)) > 1 else ""
     other = f"tasks {' and '.join(tasks)}" if len(tasks) > 1 else ""
+    counts = " and ".join("as in the workload" if count is None else str(count) for count in sorted(at_once, key=str))
+    served = f"requests at once: {counts}" if len(at_once) > 1 else ""
     return (
-        f"A step is not the same work in all of these runs ({', '.join(filter(None, (said, other)))}): "
+        f"A step is not the same work in all of these runs ({', '.join(filter(None, (said, other, served)))}): "
         "a longer step time need not mean a slower choice."
     )
 

@@ -206,8 +206,10 @@ def shortlisted_rows(run: Run, limit: int) -> tuple[CandidateRow, ...]:
 def headline(run: Run) -> Headline:
     """Return what is said first, for a run in any state."""
     work = run.workload
-    sizes = f"batch {work.batch:,}" + (f" x {work.length:,}" if work.length else "")
     advice = run.recommendation
+    at_once = advice.best.candidate.requests if advice is not None and advice.best is not None else None
+    batch = f"batch {work.batch:,}" if at_once is None else f"{at_once} requests at once"
+    sizes = batch + (f" x {work.length:,}" if work.length else "")
     objective = advice.objective if advice else run.options.objective or work.objective
     subtitle = f"{work.task} · {sizes} · {work.dtype} · ranked for {objective}"
     if advice is None:
@@ -342,12 +344,17 @@ def _fits(estimate: Estimate) -> str:
 def _targets(estimate: Estimate) -> str:
     if estimate.misses:
         return "misses the " + " and the ".join(estimate.misses)
-    return "" if estimate.target_chance is None else f"met, {write.chance(estimate.target_chance)} sure"
+    if estimate.target_chance is None:
+        return ""
+    served, slowest = estimate.served, ""
+    if served is not None and served.total_s:
+        slowest = f"; serves {served.limit_per_s:.3g} a second, 99 of 100 within {write.seconds(served.total_s[-1].mid)}"
+    return f"met, {write.chance(estimate.target_chance)} sure{slowest}"
 
 
 def _further(estimate: Estimate) -> tuple[tuple[str, Figure], ...]:
     """Return the time of the whole job, and the latencies of half and of all but one in a hundred requests, where told."""
-    job = () if estimate.job_s is None else ((WHOLE_JOB, figure(estimate.job_s)),)
+    job = () if estimate.job_s is None or estimate.served is not None else ((WHOLE_JOB, figure(estimate.job_s)),)
     if estimate.served is None or not estimate.served.total_s:
         return job
     half, _, slowest = estimate.served.total_s

@@ -6,7 +6,6 @@ from datetime import UTC, date, datetime
 
 import catalog
 from advisor.memory import parameter_bytes
-from core import format as fmt
 from core.advice import Exclusion
 from core.device import Accelerator, Device, Pool, Price
 from core.errors import BadInput
@@ -19,7 +18,7 @@ TOPOLOGY = "topology"
 """Flag of a pool that is left out because no slice has that many chips."""
 COUNT_RULE = "slice-count"
 KEYWORDS = ("all", "attached")
-MOST_CHIPS = 1024
+MOST_CHIPS, MOST_SERVING = 1024, 64
 APART = ("infer", "serve", "preprocess")
 """Tasks whose replicas have nothing to say to each other."""
 FAR_BELOW = 4.0
@@ -36,12 +35,15 @@ class _Market:
     task: str
 
     def offer(self, chip: Accelerator, request: PoolRequest) -> Price | None:
-        """Return the cheapest offer; chips that no fast link joins serve as well in machines of their own."""
-        alone = (chip.link_bytes_per_s or 0.0) <= (chip.host_bytes_per_s or 0.0)
-        apart = chip.kind == "gpu" and alone and self.task in APART
+        """Return the cheapest offer for a pool; None where none is known."""
         return catalog.cheapest(
-            chip.key, self.where, self.imported, request.terms, request.count, request.machine, apart=apart
+            chip.key, self.where, self.imported, request.terms, request.count, request.machine, apart=self.apart(chip)
         )
+
+    def apart(self, chip: Accelerator) -> bool:
+        """Return whether chips of a kind serve as well in machines of their own, since no fast link joins them anyway."""
+        alone = (chip.link_bytes_per_s or 0.0) <= (chip.host_bytes_per_s or 0.0)
+        return chip.kind == "gpu" and alone and self.task in APART
 
 
 def pools_for(workload: Workload, devices: Sequence[Device], asked: str, today: date | None = None) -> tuple[Pool, ...]:
@@ -67,7 +69,9 @@ def pools_for(workload: Workload, devices: Sequence[Device], asked: str, today: 
     requests = tuple(request for request, _ in _parsed(asked)) if asked != "all" else workload.pools
     if requests:
         named = _told_apart([pool for request in requests for pool in _asked(request, workload, devices, market)])
-        return named if asked != "all" else (*attached, *(pool for pool in named if not pool.attached))
+        own = {pool.accelerator: pool for pool in named if pool.attached}
+        here = tuple(own.get(pool.accelerator, pool) for pool in attached)
+        return named if asked != "all" else (*here, *(pool for pool in named if not pool.attached))
     if workload.where.own_only:
         return attached
     return (*attached, *_from_catalog(market, workload))
@@ -153,10 +157,11 @@ def _asked(request: PoolRequest, workload: Workload, devices: Sequence[Device], 
     if not request.open:
         return (_named(request, devices, market),)
     chip = catalog.accelerator(request.accelerator)
-    within = catalog.legal_counts(chip.key, chip.chips_per_host or 1)
+    host = chip.chips_per_host or 1
+    within = range(1, host + 1) if market.apart(chip) else catalog.legal_counts(chip.key, host)
     counts = sorted({*within, *_counts(chip, workload)})
     pools = tuple(_named(replace(request, count=count, open=False), devices, market) for count in counts)
-    return tuple(pool for pool in pools if pool.price_usd_per_h is not None) or pools[:1]
+    return tuple(pool for pool in pools if pool.price_usd_per_h is not None) or pools
 
 
 def _told_apart(pools: Sequence[Pool]) -> tuple[Pool, ...]:
@@ -168,7 +173,7 @@ def _told_apart(pools: Sequence[Pool]) -> tuple[Pool, ...]:
     for pool in pools:
         others = alike[pool.accelerator, pool.count]
         sellers = {one.where for one in others}
-        price = "" if pool.price_usd_per_h is None else f" at {fmt.usd(pool.price_usd_per_h)} an hour"
+        price = "" if pool.price_usd_per_h is None else f" at {pool.price_usd_per_h:.6g} USD an hour"
         told = pool.where if len(sellers) == len(others) else pool.where + price
         found.append(replace(pool, apart=told) if len(others) > 1 else pool)
     return tuple(found)
@@ -195,7 +200,8 @@ def _priced(chip: Accelerator, request: PoolRequest, market: _Market) -> Pool:
     offer = market.offer(chip, request)
     if offer is None:
         of = f"of {request.machine}" if request.machine else "of so many together" if count > 1 else ""
-        said = " ".join(filter(None, ("no", request.terms, "price", of, "known")))
+        place = ", ".join((*market.where.clouds, *market.where.regions))
+        said = " ".join(filter(None, ("no", request.terms, "price", of, "known", f"in {place}" if place else "")))
         return Pool(chip.key, count, chip.kind, None, said, hosts=hosts)
     paid = catalog.paid_chips(offer, count)
     whole = f"{paid} chips in whole machines paid" if paid != count else ""
@@ -220,18 +226,24 @@ def seller(offer: Price, today: date) -> str:
     """
     place = f"{offer.cloud} {offer.region}".strip()
     age = catalog.price_age(offer.terms, offer.source_date, today)
-    marks = (place, offer.terms, "your price list" if offer.imported else "", f"price {age.words}" if age.stale else "")
+    marks = (
+        place, offer.terms, "your price list" if offer.imported else "", f"price {age.words}" if age.stale else "",
+        f"{offer.confidence} confidence" if offer.confidence != "high" else "",
+    )  # fmt: skip
     return ", ".join(filter(None, marks))
 
 
 def most_chips(workload: Workload, chip: Accelerator) -> int:
     """Return up to how many chips of a kind are compared when no count is asked for.
 
-    A job with a deadline or a budget is tried on up to 1,024; any other on up to twice what its weights, gradients and states
-    fill, since more chips only make it dearer.
+    A job with a deadline or a budget is tried on up to 1,024, one that serves a rate on up to 64; any other on up to twice what
+    its weights, gradients and states fill, since more chips only make it dearer.
     """
-    if workload.targets.deadline_h is not None or workload.targets.budget_usd is not None:
+    targets = workload.targets
+    if targets.deadline_h is not None or targets.budget_usd is not None:
         return MOST_CHIPS
+    if targets.requests_per_s is not None:
+        return MOST_SERVING
     filled = parameter_bytes(workload) * workload.parameter_count / chip.memory_bytes
     return min(MOST_CHIPS, max(1, round(2 * filled)))
 

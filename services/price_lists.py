@@ -95,9 +95,9 @@ def preview_prices(data: bytes, name: str, cloud: str = "", day: str = "", *, ho
     whose = one_line(cloud, 60) or intake.cloud_of_path(name)
     origin = intake.PriceOrigin(one_line(Path(name).name, 120), whose, _day(day, today), today)
     found = intake.read_price_list(data, origin)
-    clouds = {price.cloud for price in found.prices}
+    clouds = {price.cloud.lower() for price in found.prices}
     before = imported_prices(home)
-    kept = sum(price.cloud not in clouds for price in before)
+    kept = sum(price.cloud.lower() not in clouds for price in before)
     return Preview(found.prices, found.form, found.rows, found.skipped, len(before) - kept, kept)
 
 
@@ -112,7 +112,8 @@ def import_prices(data: bytes, name: str, cloud: str = "", day: str = "", *, hom
         StoreError: it cannot be kept.
     """
     found = preview_prices(data, name, cloud, day, home=home)
-    kept = [price for price in imported_prices(home) if price.cloud not in found.clouds]
+    replaced = {cloud.lower() for cloud in found.clouds}
+    kept = [price for price in imported_prices(home) if price.cloud.lower() not in replaced]
     _write(_path(home), [*kept, *found.prices])
     return found
 

@@ -207,7 +207,10 @@ def form_fields(document: Mapping[str, Any]) -> tuple[FormField, ...]:
     if workload.trains:
         fields.append(_choice("optimizer", "Optimizer", workload.optimizer, OPTIMIZERS, "decides memory and update traffic"))
     fields.append(_choice("objective", "Rank for", workload.objective, OBJECTIVES, "what best means"))
-    fields.append(_real(document, "total.steps", "Steps in all", "of the whole job; empty: per 1,000 steps", 1))
+    if workload.task == "serve" and workload.targets.requests_per_s is not None:
+        fields.append(_real(document, "total.samples", "Requests in all", "that cost is told for", 1))
+    else:
+        fields.append(_real(document, "total.steps", "Steps in all", "of the whole job; empty: per 1,000 steps", 1))
     fields += [_real(document, path, label, note) for tasks, path, label, note in _TARGETS if workload.task in tasks]
     return (*fields, *_model_fields(document))
 

@@ -8,7 +8,7 @@ import pytest
 
 import intake
 from advisor import Question, advise
-from advisor.batches import Batches
+from advisor.batches import MOST_OF_A_REPLICA, Batches
 from core.advice import Estimate, Recommendation
 from core.device import Pool
 from core.workload import Workload
@@ -75,3 +75,35 @@ def test_the_percentiles_are_those_of_the_chosen_batch() -> None:
 def test_batches_are_given_in_order() -> None:
     with pytest.raises(ValueError, match="ascending"):
         Batches(tuple(reversed(batches())), ())
+
+
+def test_no_replica_takes_more_at_once_than_a_server_would_and_larger_pools_serve_more() -> None:
+    limits: list[float] = []
+    for count in (1, 8, 32):
+        best = asked(replace(H100, count=count, price_usd_per_h=3.0 * count, hosts=-(-count // 8)), batches=batches()).ranked[0]
+        assert best.candidate.requests is not None
+        assert best.served is not None
+        assert best.candidate.requests <= MOST_OF_A_REPLICA * best.candidate.plan.data * best.candidate.plan.fsdp
+        limits.append(best.served.limit_per_s)
+    assert limits[1] > 6 * limits[0]
+    assert limits[2] > 2.5 * limits[1]
+
+
+def test_three_chips_serve_too() -> None:
+    best = asked(replace(H100, count=3, price_usd_per_h=9.0), batches=batches()).best
+    assert best is not None
+    assert best.candidate.requests is not None
+    assert best.candidate.requests % 3 == 0
+
+
+def test_no_more_at_once_than_almost_surely_fit() -> None:
+    for one in asked(H100, L4, batches=batches()).ranked:
+        assert one.fit_chance is not None
+        assert one.fit_chance >= 0.9
+
+
+def test_every_latency_is_told_and_none_is_taken_for_met() -> None:
+    answer = asked(H100, L4, batches=batches())
+    for one in answer.ranked:
+        assert one.served is not None
+        assert (one.target_chance is None) == (one.served.utilisation < 1 and not one.served.total_s)

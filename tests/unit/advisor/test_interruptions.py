@@ -232,3 +232,10 @@ def test_spot_terms_make_a_long_job_dearer_at_one_price() -> None:
     assert firm is not None
     assert spot is not None
     assert spot.mid > firm.mid
+
+
+def test_a_spot_pool_says_nothing_of_other_pools_of_as_many_chips() -> None:
+    workload = job(1e6, pools=(PoolRequest("h100-sxm", 8, None, "spot"), PoolRequest("h100-sxm", 8, 2.0)))
+    assert not revocable(rented(where="price given"), workload)
+    assert not revocable(rented(where="AWS us-east-1, on-demand"), workload)
+    assert revocable(rented(where="AWS us-east-1, spot"), workload)

@@ -110,3 +110,17 @@ def test_only_candidates_that_meet_the_targets_are_counted_as_rivals() -> None:
                 *block_measurements(workload, "torch-eager", {"first": 0.02, "middle": 0.04})]
     answer = advise(question(workload, outcomes))
     assert "it is the only one of 2 candidates that meets the targets" in answer.sentence
+
+
+def test_a_budget_without_a_price_is_not_told_as_met() -> None:
+    workload = tower(total=Total(steps=1e6), targets=Targets(deadline_h=1e6, budget_usd=1.0))
+    answer = advise(question(workload, pools=(pool("h100-sxm"),), runtimes=(runtime("jax"),)))
+    assert answer.ranked[0].target_chance is None
+    assert answer.ranked[0].misses == ()
+
+
+def test_missing_one_target_by_little_is_less_than_missing_two() -> None:
+    both, one = (estimate(cost_usd=exact(cost, "published"), step_time_s=exact(step, "published")) for cost, step in
+                 ((175.0, 0.01365 * 2), (181.0, 0.0071)))  # fmt: skip
+    asked = job(deadline_h=2.0, budget_usd=100.0)
+    assert excess(aims_of(both, asked)) > excess(aims_of(one, asked)) > 1

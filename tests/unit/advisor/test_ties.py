@@ -120,3 +120,11 @@ def test_of_equal_figures_that_nobody_measured_a_compiled_runtime_is_chosen() ->
     best, _, why = chosen(*(contender(name, 1.0, compile_s, tier="published") for name, compile_s in both))
     assert (best, why) == ("jax", "it compiles, which the others' figures take for granted")
     assert chosen(*(contender(name, 1.0, compile_s) for name, compile_s in both))[0] == "torch-eager"
+
+
+def test_what_may_not_fit_yields_to_what_is_as_good_and_fits() -> None:
+    dear, cheap = contender("jax", 1.01), contender("torch-eager", 1.0)
+    full = replace(cheap.estimate, memory_bytes_per_chip=log_normal(80.0, 0.1, "datasheet"), capacity_bytes=80.0)
+    tight = replace(cheap, estimate=full)
+    best, _, why = chosen(dear, tight)
+    assert (best, why) == ("jax", "what needs less may not fit")

@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import pytest
+
 import intake
+from core.errors import BadInput
 from core.workload import Total
 from intake.at_once import AT_ONCE, REQUESTS_TOLD, USUAL_AT_ONCE
 
@@ -38,3 +41,11 @@ def test_no_batch_is_tried_where_one_is_said_or_nothing_is_served_at_a_rate() ->
     assert intake.batches_of({**SERVING, "batch": 16}) == ()
     assert intake.batches_of({**SERVING, "targets": {"latency_ms": 100}}) == ()
     assert intake.batches_of({"task": "train", "model": {"preset": "mlp"}, "batch": 8}) == ()
+
+
+def test_steps_of_an_open_batch_are_refused_and_a_deadline_holds_nothing() -> None:
+    with pytest.raises(BadInput, match=r"total\.steps.*expected samples"):
+        intake.read_document({**SERVING, "total": {"steps": 10}})
+    timed = intake.read_document({**SERVING, "targets": {"requests_per_s": 4, "deadline_h": 1, "budget_usd": 5}})
+    assert (timed.targets.deadline_h, timed.targets.budget_usd) == (None, None)
+    assert "deadline_h is held against nothing, since requests come at a rate" in timed.assumptions

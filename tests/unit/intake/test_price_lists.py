@@ -126,6 +126,10 @@ def test_what_the_catalog_does_not_know_or_cannot_tell_apart_is_left_out_and_cou
         ("accelerator,usd_per_h,cloud,chips_per_instance\nv5p-8,1,x,8\n", "chips_per_instance 8 where v5p-8 = 4 chips"),
         ("accelerator,usd_per_chip_h,cloud\nl4,1,x,9,9\n", "line 2 with more cells"),
         ("accelerator,prize\nl4,1\n", "column 'prize'"),
+        ("accelerator,usd_per_chip_h,cloud,chips_per_instance\nl4,1,x,0.5\n", "chips_per_instance 0.5 is no whole number"),
+        ("accelerator,usd_per_h,cloud,chips_per_instance\nl4,1e-323,x,1000000\n", "is below 1e-06"),
+        ("accelerator,usd_per_chip_h,usd_per_h,cloud\nl4,1,2,x\n", "both usd_per_chip_h and usd_per_h"),
+        ("accelerator,usd_per_chip_h,usd_per_chip_h,cloud\nl4,1,2,x\n", "'usd_per_chip_h' twice"),
         ("accelerator;cloud;usd_per_chip_h\nl4;x;1\n", "cells parted by semicolons"),
         ("accelerator,cloud\nl4,x\n", "usd_per_chip_h or usd_per_h"),
         ("accelerator,usd_per_chip_h,cloud\n", "no rows"),
@@ -172,3 +176,11 @@ def test_cells_become_one_printable_line() -> None:
 )
 def test_the_folder_of_skypilots_catalog_names_the_cloud(path: str, cloud: str) -> None:
     assert cloud_of_path(path) == cloud
+
+
+def test_one_chip_and_eight_of_a_seller_are_two_prices() -> None:
+    found = read_price_list(
+        b"accelerator,cloud,usd_per_chip_h,chips_per_instance\nh100-sxm,Mine,3,1\nh100-sxm,Mine,2,8\n",
+        PriceOrigin("mine.csv", "", date(2026, 12, 1), date(2026, 12, 1)),
+    )
+    assert {(price.chips_per_instance, price.usd_per_chip_h) for price in found.prices} == {(1, 3.0), (8, 2.0)}

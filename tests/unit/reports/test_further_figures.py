@@ -14,18 +14,20 @@ LATENCIES = tuple(log_normal(seconds, 0.1, "published") for seconds in (1.0, 2.0
 SERVED = Served(5.0, 20.0, LATENCIES, LATENCIES, LATENCIES)
 
 
-def with_figures(run: Run) -> Run:
-    """A run whose leading candidate has the time of its job and latencies."""
+def with_figures(run: Run, served: Served | None = SERVED) -> Run:
+    """A run whose leading candidate has the time of its job, and latencies where it serves a rate."""
     told = run.recommendation
     assert told is not None
-    best: Estimate = replace(told.ranked[0], job_s=JOB, served=SERVED)
+    best: Estimate = replace(told.ranked[0], job_s=JOB, served=served)
     return replace(run, recommendation=replace(told, best=best, ranked=(best, *told.ranked[1:])))
 
 
 def test_a_candidate_tells_the_time_of_its_job_and_latencies() -> None:
     row = view.candidate_rows(with_figures(sample_run()))[0]
     told = {name: figure.text for name, figure in row.further}
-    assert told == {"whole job": "2.00 h", "latency of half": "1.00 s", "latency of 99 in 100": "4.00 s"}
+    assert told == {"latency of half": "1.00 s", "latency of 99 in 100": "4.00 s"}
+    alone = view.candidate_rows(with_figures(sample_run(), None))[0]
+    assert {name: figure.text for name, figure in alone.further} == {"whole job": "2.00 h"}
 
 
 def test_a_candidate_without_them_has_no_such_line() -> None:
@@ -33,7 +35,7 @@ def test_a_candidate_without_them_has_no_such_line() -> None:
 
 
 def test_sides_that_lack_a_figure_show_a_dash_for_it() -> None:
-    table = document.side_table(with_figures(sample_run()))
+    table = document.side_table(with_figures(sample_run(), None))
     line = next(row for row in table.rows if row[0].text == "whole job")
     texts = [cell.text for cell in line[1:]]
     assert sum("2.00 h" in text for text in texts) == 1

@@ -141,7 +141,7 @@ def test_a_machine_by_name_costs_what_its_own_cloud_asks() -> None:
     assert chips.price_usd_per_h is not None
     assert chips.price_usd_per_h < 8 * 6.88
     (elsewhere,) = pools_for(understood(where={"clouds": ["gcp"]}), (CPU,), "p5.48xlarge")
-    assert (elsewhere.price_usd_per_h, elsewhere.where) == (None, "no price of p5.48xlarge known")
+    assert (elsewhere.price_usd_per_h, elsewhere.where) == (None, "no price of p5.48xlarge known in gcp")
 
 
 def test_pools_of_as_many_chips_are_told_apart_by_their_seller_or_price() -> None:
@@ -151,7 +151,7 @@ def test_pools_of_as_many_chips_are_told_apart_by_their_seller_or_price() -> Non
     ]  # fmt: skip
     labels = [pool.label for pool in pools_for(understood(pools=alike), (), "all")]
     assert len(set(labels)) == 4
-    assert "8 x h100-sxm (price given at $16.00 an hour)" in labels
+    assert "8 x h100-sxm (price given at 16 USD an hour)" in labels
     assert ", spot" in labels[0]
     assert labels[3] == "4 x h100-sxm"
 
@@ -212,3 +212,22 @@ def test_the_price_of_a_pool_scales_with_its_chips() -> None:
     one, many = (pools_for(understood(), (CPU,), f"tpu-v6e={count}")[0].price_usd_per_h for count in (1, 64))
     assert one is not None
     assert many == pytest.approx(64 * one)
+
+
+def test_an_own_price_of_an_attached_device_stays() -> None:
+    priced = understood(pools=[{"accelerator": "cpu:0", "price_usd_per_h": 5}, {"accelerator": "h100-sxm", "count": 1}])
+    here, rented = pools_for(priced, (CPU,), "all")
+    assert (here.attached, here.price_usd_per_h) == (True, 5.0)
+    assert rented.accelerator == "h100-sxm"
+
+
+def test_prices_that_round_alike_are_told_apart() -> None:
+    alike = [{"accelerator": "h100-sxm", "count": 1, "price_usd_per_h": usd} for usd in (2.501, 2.504)]
+    assert len({pool.label for pool in pools_for(understood(pools=alike), (), "all")}) == 2
+
+
+def test_a_machine_has_no_price_of_another_machine() -> None:
+    (small,) = pools_for(understood(), (CPU,), "a3-highgpu-1g")
+    assert (small.count, small.price_usd_per_h, small.where) == (1, None, "no price of a3-highgpu-1g known")
+    (slices,) = pools_for(understood(), (CPU,), "ct5lp-hightpu-4t")
+    assert slices.where.startswith("GCP")

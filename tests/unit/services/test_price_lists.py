@@ -81,3 +81,10 @@ def test_a_date_that_cannot_be_is_refused(day: str, part: str, tmp_path: Path) -
     with pytest.raises(BadInput) as caught:
         price_lists.preview_prices(MINE, "a.csv", "", day, home=tmp_path)
     assert part in str(caught.value)
+
+
+def test_a_cloud_is_one_however_its_letters_are_written(tmp_path: Path) -> None:
+    for cloud, usd in (("AWS", 3), ("aws", 5)):
+        content = f"accelerator,cloud,usd_per_chip_h\nh100-sxm,{cloud},{usd}\n".encode()
+        price_lists.import_prices(content, "mine.csv", home=tmp_path)
+    assert [price.usd_per_chip_h for price in price_lists.imported_prices(tmp_path)] == [5.0]

@@ -24,4 +24,4 @@ def test_a_rate_and_a_cleared_batch_leave_the_requests_at_once_open() -> None:
 def test_a_deadline_without_a_total_says_that_it_holds_nothing() -> None:
     document = {"task": "train", "batch": 8, "model": {"preset": "mlp"}, "targets": {"deadline_h": 2}}
     said = intake.read_document(document).assumptions
-    assert "deadline and budget are held against nothing, since no total was given" in said
+    assert "deadline_h is held against nothing, since no total was given" in said
