@@ -25,21 +25,30 @@ def flips_of(order: tuple[Contender, ...], objective: str) -> tuple[Flip, ...]:
 
 
 def _price_flips(order: tuple[Contender, ...]) -> tuple[Flip, ...]:
-    """Return the price of the best at which it loses, and the price of the next other chip at which that wins."""
+    """Return the price of the best at which it loses, and the prices at which the next chip and the next seller win.
+
+    Another seller is one of other terms or own hardware; pools of one chip that one sells change their price together.
+    """
     best = order[0]
-    rival = next((c for c in order[1:] if not c.late and c.device != best.device), None)
-    if rival is None:
-        return ()
+    others = [c for c in order[1:] if not c.late and _sold_apart(c, best)]
+    chip = next((c for c in others if c.device != best.device), None)
+    seller = next((c for c in others if c.device == best.device), None)
+    rivals = [c for c in others if c is chip or c is seller]
+    pairs = [(best, rivals[0], rivals[0]), *((rival, best, rival) for rival in rivals)] if rivals else []
     found: list[Flip] = []
-    for mover, other in ((best, rival), (rival, best)):
-        price = mover.estimate.candidate.pools[0].price_usd_per_h
+    for mover, other, winner in pairs:
+        pool = mover.estimate.candidate.pools[0]
+        price = pool.price_usd_per_h
         if not price or mover.score <= 0 or other.score <= 0:
             continue
-        at = price * other.score / mover.score
-        pool = mover.estimate.candidate.pools[0]
-        what = f"price of {pool.count} x {pool.accelerator}"
-        found.append(Flip(what, price, at, "USD per hour", rival.estimate.candidate.label))
+        what, at = f"price of {pool.label}", price * other.score / mover.score
+        found.append(Flip(what, price, at, "USD per hour", winner.estimate.candidate.label))
     return tuple(found)
+
+
+def _sold_apart(other: Contender, best: Contender) -> bool:
+    mine, theirs = best.estimate.candidate.pools[0], other.estimate.candidate.pools[0]
+    return mine.accelerator != theirs.accelerator or mine.where != theirs.where
 
 
 def _speed_flips(best: Contender, runner: Contender) -> tuple[Flip, ...]:

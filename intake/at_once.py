@@ -85,8 +85,8 @@ def held(targets: Targets, *, at_a_rate: bool, total: bool, assumed: list[str]) 
         total: whether the document gives one.
         assumed: what is held against nothing is added to it.
     """
-    rated = "requests come at a rate" if at_a_rate else ""
-    for name, why in (("deadline_h", rated or "" if total else rated or NO_TOTAL), ("budget_usd", "" if total else NO_TOTAL)):
+    without = "" if total else NO_TOTAL
+    for name, why in (("deadline_h", "requests come at a rate" if at_a_rate else without), ("budget_usd", without)):
         if why and getattr(targets, name) is not None:
             assumed.append(f"{name} is held against nothing, since {why}")
             targets = replace(targets, **{name: None}) if at_a_rate else targets

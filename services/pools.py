@@ -172,11 +172,15 @@ def _told_apart(pools: Sequence[Pool]) -> tuple[Pool, ...]:
     found: list[Pool] = []
     for pool in pools:
         others = alike[pool.accelerator, pool.count]
-        sellers = {one.where for one in others}
         price = "" if pool.price_usd_per_h is None else f" at {pool.price_usd_per_h:.6g} USD an hour"
-        told = pool.where if len(sellers) == len(others) else pool.where + price
+        told = _seller_alone(pool) if len({_seller_alone(one) for one in others}) == len(others) else pool.where + price
         found.append(replace(pool, apart=told) if len(others) > 1 else pool)
     return tuple(found)
+
+
+def _seller_alone(pool: Pool) -> str:
+    """Return who sells a pool and on which terms, without the age of the price."""
+    return ", ".join(pool.where.split(", ")[:2])
 
 
 def _named(request: PoolRequest, devices: Sequence[Device], market: _Market) -> Pool:

@@ -274,3 +274,17 @@ def test_beyond_the_leading_candidates_a_datasheets_step_is_told_by_term() -> No
     assert {share.block for share in last.breakdown} == {"all blocks"}
     assert last.step_time_s is not None
     assert sum(share.seconds.mid for share in last.breakdown) == pytest.approx(last.step_time_s.mid)
+
+
+def test_own_hardware_and_a_rented_pool_of_the_same_chips_flip_by_their_prices() -> None:
+    rented, own = (replace(pool("h100-sxm", count=8, price=price), where=where, apart=where) for price, where in
+                   ((20.0, "AWS, on-demand"), (30.0, "price given")))  # fmt: skip
+    asked = transformer(total=Total(steps=1e5))
+    before = advise(question(asked, pools=(rented, own), objective="cost", runtimes=(runtime("jax"),)))
+    flip = next(one for one in before.flips if one.what == "price of 8 x h100-sxm (price given)")
+    assert (flip.now, flip.at) == (30.0, pytest.approx(20.0, rel=0.02))
+    assert flip.winner == "jax on 8 x h100-sxm (price given)"
+    cheaper = replace(own, price_usd_per_h=flip.at * 0.95)
+    after = advise(question(asked, pools=(rented, cheaper), objective="cost", runtimes=(runtime("jax"),)))
+    assert after.best is not None
+    assert after.best.candidate.pools[0].where == "price given"
