@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
+
+settings.register_profile("tandem", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tandem")  # a busy machine is no fault of a test: none may fail by its seconds
 
 
 class Groups(LoadScopeScheduling):
