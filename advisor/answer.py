@@ -243,7 +243,7 @@ def _queued(question: Question, contenders: list[Contender], datasheets: Batches
 
 
 def _served(question: Question, one: Contender, datasheets: Batches) -> Contender:
-    estimate = datasheets.served(one.estimate, fully=True)
+    estimate = datasheets.served(one.estimate)
     if estimate is one.estimate:
         return one
     held = _held(estimate, question.workload)

@@ -17,7 +17,7 @@ from core.quantity import Quantity
 from core.workload import Workload
 
 MOST_OF_A_REPLICA = 512
-"""Requests that one replica takes at once at most; servers of language models are set to 256 to 1,024."""
+"""Requests that one replica takes at once at most (prior): what servers such as vLLM limit by `max_num_seqs`."""
 WORTH_IT = 1.02
 """Times the rate by which more requests at once are to raise it to be taken."""
 
@@ -27,7 +27,7 @@ class Batches:
 
     def __init__(
         self, workloads: Sequence[Workload], pools: Iterable[tuple[Pool, Accelerator]],
-        compiled_here: Mapping[str, Quantity] | None = None, most: int = MOST_OF_A_REPLICA,
+        compiled_here: Mapping[str, Quantity] | None = None,
     ) -> None:
         """Prepare.
 
@@ -35,9 +35,8 @@ class Batches:
             workloads: one, or several that differ in their batch alone, ascending.
             pools: of catalog chips, each with its accelerator.
             compiled_here: as for `Datasheets`.
-            most: requests that one replica takes at once.
         """
-        every, self._most = list(pools), most
+        every = list(pools)
         self._batches = [one.batch for one in workloads]
         if any(first >= second for first, second in pairwise(self._batches)):
             raise ValueError(f"got batches {self._batches}; expected ascending ones")
@@ -59,16 +58,16 @@ class Batches:
             if isinstance(found, str) or (best is not None and _room(found) < _room(best)):
                 continue
             plan = found.candidate.plan
-            if batch > self._most * plan.data * plan.fsdp and best is not None:
+            if batch > MOST_OF_A_REPLICA * plan.data * plan.fsdp and best is not None:
                 continue
             one = sheets.served(replace(found, candidate=replace(found.candidate, requests=batch)), fully=False)
             if best is None or _room(one) > _room(best) or _rate(one) > WORTH_IT * _rate(best):
                 best = one
         return first if best is None else best
 
-    def served(self, estimate: Estimate, *, fully: bool) -> Estimate:
-        """Return an estimate with what requests meet, as `Datasheets.served` tells it of its own batch."""
-        return self._of(estimate).served(estimate, fully=fully)
+    def served(self, estimate: Estimate) -> Estimate:
+        """Return an estimate with what requests meet, latencies among it, as `Datasheets.served` tells it of its own batch."""
+        return self._of(estimate).served(estimate, fully=True)
 
     def in_blocks(self, estimate: Estimate) -> Estimate:
         """Return an estimate told by block, as `Datasheets.in_blocks` tells it of its own batch."""

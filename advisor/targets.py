@@ -72,11 +72,17 @@ def chance_of_all(aims: tuple[Aim, ...]) -> float | None:
 
 
 def untold(estimate: Estimate, workload: Workload) -> bool:
-    """Return whether a target cannot be told of a candidate, as a budget without a price: then nobody knows that all are met."""
+    """Return whether a target cannot be told of a candidate, as a budget without a price: then nobody knows that all are met.
+
+    Args:
+        estimate: of the candidate.
+        workload: the job.
+    """
     targets, whole = workload.targets, workload.total_steps is not None
     served = estimate.served
     return (
-        (targets.budget_usd is not None and whole and estimate.cost_usd is None)
+        (targets.requests_per_s is not None and workload.task == "serve" and served is None)
+        or (targets.budget_usd is not None and whole and estimate.cost_usd is None)
         or (targets.deadline_h is not None and whole and estimate.step_time_s is None)
         or (targets.latency_ms is not None and served is not None and served.utilisation < 1 and not served.total_s)
     )

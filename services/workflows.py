@@ -183,7 +183,7 @@ def _work(work: TeamWork, pools: Sequence[TeamPoolRequest], folder: Path, known:
 def _priced(request: PoolRequest, known: _Here) -> Pool:
     """Return a pool with its price, as a workload that names it would have it."""
     pools = pools_for(_naming(request), known.devices, "all")
-    return next((pool for pool in pools if pool.accelerator == request.accelerator), pools[-1])
+    return next(pool for pool in pools if pool.accelerator == request.accelerator)
 
 
 def _naming(request: PoolRequest) -> Workload:

@@ -124,3 +124,11 @@ def test_missing_one_target_by_little_is_less_than_missing_two() -> None:
                  ((175.0, 0.01365 * 2), (181.0, 0.0071)))  # fmt: skip
     asked = job(deadline_h=2.0, budget_usd=100.0)
     assert excess(aims_of(both, asked)) > excess(aims_of(one, asked)) > 1
+
+
+def test_a_rate_that_nobody_held_against_a_queue_is_not_told_as_met() -> None:
+    workload = replace(tower(), task="serve", targets=Targets(requests_per_s=5.0, latency_ms=1e6))
+    outcomes = block_measurements(workload, "jax", {"first": 0.01, "middle": 0.02})
+    best = advise(question(workload, outcomes)).best
+    assert best is not None
+    assert (best.served, best.misses, best.target_chance) == (None, (), None)
