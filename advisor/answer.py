@@ -218,7 +218,7 @@ def _recommend(question: Question, draft: _Draft, titles: Mapping[str, str]) -> 
     devices = tuple(sorted(device.id for device in question.devices))
     return Recommendation(
         question.objective, order[0].estimate, tuple(c.estimate for c in order), unranked, excluded, verdicts,
-        flips_of(order, question.objective), gaps, sure, tuple(c.estimate.candidate.label for c in equal),
+        flips_of(order, question.objective, question.workload), gaps, sure, tuple(c.estimate.candidate.label for c in equal),
         sentence_of(order, equal, question, sure, titles),
         _why(order, equal, question, titles),
         rests_on_of(order, measurements_of(order), devices, question.today),

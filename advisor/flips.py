@@ -1,23 +1,27 @@
 """The smallest change of one thing that changes the choice, where that follows in closed form."""
 
 from advisor.ranking import Contender
+from advisor.terms import terms_flips
 from core.advice import Flip
+from core.device import Pool
+from core.workload import Workload
 
 SMALLEST_CHANGE = 0.005
 """A change below this, as a fraction, cannot be seen in three digits: such candidates are told as equal, not as a flip."""
 
 
-def flips_of(order: tuple[Contender, ...], objective: str) -> tuple[Flip, ...]:
-    """Return the changes of price or speed at which another candidate takes the lead; none where no candidate meets the targets.
+def flips_of(order: tuple[Contender, ...], objective: str, workload: Workload) -> tuple[Flip, ...]:
+    """Return the changes at which another candidate takes the lead; none where no candidate meets the targets.
 
     Args:
         order: best first.
         objective: `time`, `cost` or `energy`.
+        workload: the job.
     """
     if len(order) < 2 or order[0].late:
         return ()
     best = order[0]
-    found = [*_price_flips(order)] if objective == "cost" else []
+    found = [*_price_flips(order), *terms_flips(order, workload)] if objective == "cost" else []
     runner = next((c for c in order[1:] if not c.late), None)
     if runner is not None:
         found.extend(_speed_flips(best, runner))
@@ -41,9 +45,20 @@ def _price_flips(order: tuple[Contender, ...]) -> tuple[Flip, ...]:
         price = pool.price_usd_per_h
         if not price or mover.score <= 0 or other.score <= 0:
             continue
-        what, at = f"price of {pool.label}", price * other.score / mover.score
-        found.append(Flip(what, price, at, "USD per hour", winner.estimate.candidate.label))
+        at, won = price * other.score / mover.score, winner.estimate.candidate.label
+        found.append(Flip(f"price of {pool.label}", price, at, "USD per hour", won))
+        found.extend(_use_flip(pool, at, won))
     return tuple(found)
+
+
+def _use_flip(pool: Pool, usd_per_h: float, winner: str) -> tuple[Flip, ...]:
+    """Return the share of hours with work at which own hardware costs a price; none where no share does."""
+    own = pool.own
+    if own is None:
+        return ()
+    left = usd_per_h / pool.count - own.power_usd_per_chip_h
+    at = own.fixed_usd_per_chip_h / left if left > 0 else 0.0
+    return (Flip(f"use of {pool.label}", 100 * own.utilisation, 100 * at, "% of the time", winner),) if 0 < at <= 1 else ()
 
 
 def _sold_apart(other: Contender, best: Contender) -> bool:

@@ -147,7 +147,8 @@ def _sure_words(order: tuple[Contender, ...], objective: str, sure: Confidence |
         return f"it is the only one of {len(order)} candidates that meets the targets"
     if sure is None:
         return f"it leads {field}"
-    return f"{written.chance(sure.p_best)} sure that it is the {_BEST[objective]} of {field}"
+    at = "at these prices " if objective == "cost" else ""
+    return f"{written.chance(sure.p_best)} sure that {at}it is the {_BEST[objective]} of {field}"
 
 
 def surer_words(order: tuple[Contender, ...], titles: Mapping[str, str]) -> str:

@@ -170,6 +170,42 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
+class Ownership:
+    """What an hour of one's own chip costs.
+
+    Args:
+        fixed_usd_per_chip_h: capital over its life and hosting, whether it works or not.
+        power_usd_per_chip_h: while it works; 0 where it is not counted.
+        utilisation: share of all hours with work, above 0, up to 1.
+        words: the arithmetic and what was left out, one phrase.
+    """
+
+    fixed_usd_per_chip_h: float
+    power_usd_per_chip_h: float
+    utilisation: float
+    words: str
+
+    @property
+    def usd_per_chip_h(self) -> float:
+        """Cost of an hour of work: what runs anyway is spread over the hours with work."""
+        return self.fixed_usd_per_chip_h / self.utilisation + self.power_usd_per_chip_h
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One way of paying for a pool: terms, price of the whole pool, and who sells it where."""
+
+    terms: str
+    usd_per_h: float
+    where: str
+
+    @property
+    def place(self) -> str:
+        """Cloud and region alone."""
+        return self.where.split(", ")[0]
+
+
+@dataclass(frozen=True, slots=True)
 class Pool:
     """`count` equal chips that work together.
 
@@ -179,6 +215,8 @@ class Pool:
         price_usd_per_h: for the whole pool; None when unknown, 0 when owned.
         where: cloud and region, or "attached".
         apart: what tells it from other pools of as many of its chips in one question; empty where there are none.
+        own: what its price is made of where it is the user's own hardware.
+        other_terms: on which it is known to be had for less, cheapest first; empty where its price was given or it is here.
     """
 
     accelerator: str
@@ -190,6 +228,8 @@ class Pool:
     link: Link | None = None
     hosts: int = 1
     apart: str = ""
+    own: Ownership | None = None
+    other_terms: tuple[Offer, ...] = ()
 
     @property
     def label(self) -> str:

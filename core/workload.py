@@ -7,6 +7,7 @@ Everything is immutable; to change a batch, change the document and let intake b
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from core.device import Ownership
 from core.ops import Op
 
 TASKS = ("train", "finetune", "infer", "serve", "preprocess", "rl")
@@ -185,6 +186,7 @@ class PoolRequest:
         terms: on which it is to be rented (`committed-1y`, `spot`, ...); empty leaves it to the workload.
         machine: type of machine that it was named by, whose price counts; empty without one.
         open: whether no count was said: advice then tries every count that the job may use.
+        own: what the price of a chip is made of, where it was told by what the hardware cost.
     """
 
     accelerator: str
@@ -193,6 +195,7 @@ class PoolRequest:
     terms: str = ""
     machine: str = ""
     open: bool = False
+    own: Ownership | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ This room reads and counts; it runs nothing, imports no framework, and opens no 
 from intake.batches import batches_of
 from intake.families import families
 from intake.layers import layer_kinds, make_block
-from intake.ownership import chip_hour
 from intake.pools import is_device, request_of
 from intake.presets import preset_document
 from intake.price_list import read_price_list
@@ -30,7 +29,6 @@ __all__ = [
     "PriceOrigin",
     "Understood",
     "batches_of",
-    "chip_hour",
     "cloud_of_path",
     "families",
     "is_device",

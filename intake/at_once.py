@@ -72,7 +72,7 @@ def while_open(top: Section, total: Total, objective: str, assumed: list[str]) -
         assumed.append(f"cost is told for {REQUESTS_TOLD:,} requests, since no total was given")
     if not top.has("objective"):
         objective = "cost"
-        assumed.append("the cheapest that keeps up is looked for, since a rate is asked for and no objective was given")
+        assumed.append("while a rate is asked for and no objective, the cheapest that keeps up is looked for")
     return total, objective
 
 

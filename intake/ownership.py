@@ -6,7 +6,7 @@ power by the catalog. Interest, the machine around the boards where `capital_usd
 `power_usd_per_kwh` is meant to hold are not in it.
 """
 
-from core.device import Accelerator
+from core.device import Accelerator, Ownership
 from core.errors import BadInput
 from intake.fields import Section
 
@@ -14,7 +14,7 @@ KEYS = ("capital_usd", "years", "power_usd_per_kwh", "utilisation", "hosting_usd
 HOURS_PER_YEAR = 8766.0
 
 
-def chip_hour(path: str, value: object, chip: Accelerator, count: int) -> tuple[float, str]:
+def ownership_of(path: str, value: object, chip: Accelerator, count: int) -> Ownership:
     """Return what one chip costs for an hour of work, and how that comes about.
 
     Args:
@@ -23,9 +23,6 @@ def chip_hour(path: str, value: object, chip: Accelerator, count: int) -> tuple[
             and `utilisation`, the share of all hours with work; capital and years must be there.
         chip: of which the pool is.
         count: chips of the pool.
-
-    Returns:
-        USD for an hour of one chip, and one phrase with the arithmetic and what was left out.
 
     Raises:
         BadInput: a value that cannot be used.
@@ -40,13 +37,14 @@ def chip_hour(path: str, value: object, chip: Accelerator, count: int) -> tuple[
     share = section.number("utilisation", 0.01, 1)
     hosting = section.number("hosting_usd_per_h", 0, 1e9)
     used = 1.0 if share is None else share
-    fixed = (capital / (years * HOURS_PER_YEAR) + (hosting or 0.0)) / (count * used)
+    fixed = (capital / (years * HOURS_PER_YEAR) + (hosting or 0.0)) / count
     power, power_said = _power(section.number("power_usd_per_kwh", 0, 100), chip)
     parts = [f"{capital:,.0f} USD over {years:g} years of 8,766 h"]
     parts += [f"{hosting:g} USD an hour of hosting"] if hosting else []
     spread = f"spread over {count} chips at work {100 * used:g} % of the time"
     assumed = "" if share is not None else ", since no utilisation was given"
-    return fixed + power, f"own hardware: {' and '.join(parts)}, {spread}{assumed}, is {fixed:.4g} USD a chip-hour; {power_said}"
+    said = f"{' and '.join(parts)}, {spread}{assumed}, is {fixed / used:.4g} USD a chip-hour; {power_said}"
+    return Ownership(fixed, power, used, said)
 
 
 def _power(usd_per_kwh: float | None, chip: Accelerator) -> tuple[float, str]:

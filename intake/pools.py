@@ -11,7 +11,7 @@ from catalog import TERMS, Named, accelerator, count_note, counted, machine_name
 from core.errors import BadInput
 from core.workload import PoolRequest
 from intake.fields import Section
-from intake.ownership import chip_hour
+from intake.ownership import ownership_of
 from intake.wording import fault
 
 _DEVICE = re.compile(
@@ -65,10 +65,11 @@ def _pool(path: str, entry: object, assumed: list[str]) -> PoolRequest:
     if len(given) > 1:
         raise fault(path, " and ".join(given), "one of price, price_usd_per_h and terms", "keep one of them")
     if section.has("price"):
-        price, arithmetic = chip_hour(f"{path}.price", section.values["price"], accelerator(named.key), request.count)
+        own = ownership_of(f"{path}.price", section.values["price"], accelerator(named.key), request.count)
         if request.open:
             raise fault(f"{path}.price", section.values["price"], "a price and how many chips it is of", "add count: N")
-        assumed.append(f"{request.count} x {named.key}: {arithmetic}")
+        assumed.append(f"{request.count} x {named.key}: own hardware: {own.words}")
+        return replace(request, price_usd_per_h=own.usd_per_chip_h, own=own)
     return replace(request, price_usd_per_h=price, terms=section.choice("terms", TERMS) or "")
 
 

@@ -5,18 +5,22 @@ Same rule: everything is text as people read it, nothing is escaped, nothing is 
 
 import json
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core import format as write
-from core.advice import Estimate
+from core.advice import Estimate, Gap
 from core.codec import parse_json
 from core.errors import BadInput
-from core.probe import Measurement, ProbeFailure
+from core.probe import Measurement, Probe, ProbeFailure
 from core.quantity import TIERS
 from core.run import Run
 from reports.gather import concerns, gathered_phrases, listed, without_accelerator
 from reports.theme import TIER_LOOKS
 from reports.view import UNKNOWN
+
+GAPS_APART = 6
+"""Figures of one device that was not measured at all up to which each has a row of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +133,43 @@ def gap_rows(run: Run) -> tuple[GapRow, ...]:
     advice = run.recommendation
     if advice is None:
         return ()
-    rows = [GapRow(gap.what, gap.remedy, write.seconds(gap.seconds)) for gap in advice.gaps]
+    unmeasured = _unmeasured(advice.gaps)
+    rows = _gaps_by_device(advice.gaps, unmeasured)
     lacking = gathered_phrases(
         (phrase, f"{e.candidate.runtime} on {pool.accelerator}", e.candidate.label)
         for e in advice.ranked + advice.unranked
         for pool in e.candidate.pools[:1]
+        if pool.accelerator not in unmeasured
         for phrase in e.missing
     )
     rows += [GapRow(phrase, f"concerns {listed(labels)}", UNKNOWN) for phrase, labels in lacking.items()]
     return tuple(rows)
+
+
+def _unmeasured(gaps: Sequence[Gap]) -> dict[str, list[Probe]]:
+    """Return the open probes of each device of which nothing tells anything, where they are many."""
+    probes: dict[str, list[Probe]] = {}
+    for gap in gaps:
+        if gap.probe is not None and gap.seconds is None:
+            probes.setdefault(gap.probe.device, []).append(gap.probe)
+    return {device: found for device, found in probes.items() if len(found) > GAPS_APART}
+
+
+def _gaps_by_device(gaps: Sequence[Gap], unmeasured: dict[str, list[Probe]]) -> list[GapRow]:
+    """Return a row for each gap, and one for all of a device that was not measured."""
+    rows = [
+        GapRow(
+            f"times on {device} in {listed(tuple(dict.fromkeys(probe.runtime for probe in probes)))}",
+            "not measured: advise with --probe quick, or settle", UNKNOWN,
+        )
+        for device, probes in unmeasured.items()
+    ]  # fmt: skip
+    rows += [
+        GapRow(gap.what, gap.remedy, write.seconds(gap.seconds))
+        for gap in gaps
+        if gap.probe is None or gap.seconds is not None or gap.probe.device not in unmeasured
+    ]
+    return rows
 
 
 def flip_rows(run: Run) -> tuple[tuple[str, str, str, str], ...]:

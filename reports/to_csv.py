@@ -11,11 +11,24 @@ from core.run import Run
 from core.split import SplitRun
 from reports.split_run_text import pace_rows
 from reports.split_text import single_rows
-from reports.view import NO_FIGURE, WHOLE_JOB, CandidateRow, Figure, candidate_rows
+from reports.view import (
+    HALF_WITHIN,
+    MOST_SERVED,
+    NEARLY_ALL_WITHIN,
+    NO_FIGURE,
+    WHOLE_JOB,
+    CandidateRow,
+    Figure,
+    candidate_rows,
+)
 
 MEDIA_TYPE = "text/csv; charset=utf-8"
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
-FIGURES = ("step_time_s", "throughput_per_s", "memory_bytes_per_chip", "compile_s", "cost_usd", "energy_j", "job_s")
+FURTHER = {
+    "job_s": WHOLE_JOB, "most_served_per_s": MOST_SERVED, "latency_half_s": HALF_WITHIN, "latency_99_in_100_s": NEARLY_ALL_WITHIN,
+}  # fmt: skip
+"""Columns of figures that only some jobs have, and their names in a row."""
+FIGURES = ("step_time_s", "throughput_per_s", "memory_bytes_per_chip", "compile_s", "cost_usd", "energy_j", *FURTHER)
 HEADER = (
     "run",
     "workload",
@@ -83,8 +96,9 @@ def _cells(row: CandidateRow) -> list[str]:
         row.plan,
         row.step_time.text if row.step_time.quantity else "",
     ]
-    job = dict(row.further).get(WHOLE_JOB, NO_FIGURE)
-    for figure in (row.step_time, row.throughput, row.memory, row.compile, row.cost, row.energy, job):
+    known = dict(row.further)
+    further = (known.get(name, NO_FIGURE) for name in FURTHER.values())
+    for figure in (row.step_time, row.throughput, row.memory, row.compile, row.cost, row.energy, *further):
         cells += _numbers(figure)
     capacity = "" if row.capacity_bytes is None else repr(row.capacity_bytes)
     return [*cells, capacity, row.fits, "; ".join(row.missing), row.price, row.targets]

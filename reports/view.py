@@ -4,16 +4,19 @@ Pages, HTML, Markdown and CSV all show these rows, so a number reads the same ev
 choosing and writing: figures come from the run, their form from `core.format`. Nothing is escaped here; each format does that.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from core import format as write
 from core.advice import SURE, Candidate, Estimate, Plan, Recommendation
+from core.device import Pool
 from core.errors import one_line
 from core.quantity import Quantity
 from core.run import Run
 from core.workload import Workload
 from reports.gather import listed
+from reports.prices import price_text
 
 UNKNOWN = write.MISSING
 LONGEST = 1000
@@ -136,7 +139,8 @@ class ShareRow:
 
 NO_FIGURE = Figure(UNKNOWN)
 WHOLE_JOB = "whole job"
-"""Name of the further figure that tells how long the job takes."""
+MOST_SERVED, HALF_WITHIN, NEARLY_ALL_WITHIN = "most that it serves", "latency of half", "latency of 99 in 100"
+"""Names of the further figures: of a job, and of what serves at a rate of requests."""
 
 
 def figure(quantity: Quantity | None, written: Callable[[float], str] = write.seconds) -> Figure:
@@ -182,15 +186,27 @@ def mark_of(advice: Recommendation, estimate: Estimate) -> str:
 
 
 def shortlist(estimates: Sequence[Estimate], limit: int) -> tuple[Estimate, ...]:
-    """Return at most `limit` estimates in their order; up to two thirds of the places are kept for this machine's.
+    """Return at most `limit` estimates in their order; up to two thirds of the places are kept for this machine's with a figure.
 
     Without that, what was measured here would vanish from a chart as soon as the catalog offers enough that is faster.
     """
-    here = [e for e in estimates if all(pool.attached for pool in e.candidate.pools)]
-    elsewhere = [e for e in estimates if e not in here]
+    here = [e for e in estimates if e.step_time_s is not None and all(pool.attached for pool in e.candidate.pools)]
+    elsewhere = _spread([e for e in estimates if e not in here], limit)
     kept = here[: max(2 * limit // 3, limit - len(elsewhere))]
     kept += elsewhere[: limit - len(kept)]
     return tuple(e for e in estimates if e in kept)
+
+
+def _spread(estimates: Sequence[Estimate], limit: int) -> list[Estimate]:
+    """Return estimates in their order; last those without a figure or of a pool with a quarter of `limit`."""
+    first: list[Estimate] = []
+    later: list[Estimate] = []
+    of_pool: Counter[tuple[Pool, ...]] = Counter()
+    for one in estimates:
+        of_pool[one.candidate.pools] += 1
+        ahead = one.step_time_s is not None and of_pool[one.candidate.pools] <= max(2, limit // 4)
+        (first if ahead else later).append(one)
+    return first + later
 
 
 def shortlisted_rows(run: Run, limit: int) -> tuple[CandidateRow, ...]:
@@ -319,10 +335,7 @@ def _candidate_row(workload: Workload, advice: Recommendation, estimate: Estimat
         tier=estimate.step_time_s.tier if estimate.step_time_s else "",
         missing=estimate.missing,
         further=_further(estimate),
-        price="; ".join(
-            f"{write.usd(pool.price_usd_per_h)} an hour, {pool.where}".rstrip(", ")
-            for pool in candidate.pools if pool.price_usd_per_h is not None
-        ),
+        price="; ".join(price_text(pool, workload) for pool in candidate.pools if pool.price_usd_per_h is not None),
         held_back="" if estimate.penalty == 1 else f"x {estimate.penalty:.2g}",
         targets=_targets(estimate),
     )
@@ -353,9 +366,14 @@ def _targets(estimate: Estimate) -> str:
 
 
 def _further(estimate: Estimate) -> tuple[tuple[str, Figure], ...]:
-    """Return the time of the whole job, and the latencies of half and of all but one in a hundred requests, where told."""
+    """Return the time of the whole job; or the rate that can be served, and latencies of half and of all but one in a hundred."""
     job = () if estimate.job_s is None or estimate.served is not None else ((WHOLE_JOB, figure(estimate.job_s)),)
-    if estimate.served is None or not estimate.served.total_s:
+    served, step = estimate.served, estimate.step_time_s
+    if served is None or step is None:
         return job
-    half, _, slowest = estimate.served.total_s
-    return (*job, ("latency of half", figure(half)), ("latency of 99 in 100", figure(slowest)))
+    most = step.scaled(served.limit_per_s / step.mid) if step.mid > 0 else None
+    told = [(MOST_SERVED, figure(most, lambda rate: f"{write.three_digits(rate)} requests/s"))]
+    if served.total_s:
+        half, _, slowest = served.total_s
+        told += [(HALF_WITHIN, figure(half)), (NEARLY_ALL_WITHIN, figure(slowest))]
+    return tuple(told)

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 import catalog
 from advisor.memory import parameter_bytes
 from core.advice import Exclusion
-from core.device import Accelerator, Device, Pool, Price
+from core.device import Accelerator, Device, Offer, Pool, Price
 from core.errors import BadInput
 from core.workload import PoolRequest, Where, Workload
 from intake import is_device, request_of, unknown
@@ -21,6 +21,9 @@ KEYWORDS = ("all", "attached")
 MOST_CHIPS, MOST_SERVING = 1024, 64
 APART = ("infer", "serve", "preprocess")
 """Tasks whose replicas have nothing to say to each other."""
+GIVEN, OWN = "price given", "own hardware"
+SAID = (GIVEN, OWN)
+"""Where a pool is whose price the user said: an amount, or what the hardware cost."""
 FAR_BELOW = 4.0
 """Times below the lowest price known elsewhere, spot among them, from which on a price of the user's own list is doubted."""
 
@@ -200,17 +203,27 @@ def _priced(chip: Accelerator, request: PoolRequest, market: _Market) -> Pool:
     known = catalog.slice_of(chip.key, count)
     hosts = known.hosts if known is not None else -(-count // chip.chips_per_host) if chip.chips_per_host else 1
     if usd_per_chip_h is not None:
-        return Pool(chip.key, count, chip.kind, usd_per_chip_h * count, "price given", hosts=hosts)
+        where = GIVEN if request.own is None else OWN
+        return Pool(chip.key, count, chip.kind, usd_per_chip_h * count, where, hosts=hosts, own=request.own)
     offer = market.offer(chip, request)
     if offer is None:
         of = f"of {request.machine}" if request.machine else "of so many together" if count > 1 else ""
         place = ", ".join((*market.where.clouds, *market.where.regions))
         said = " ".join(filter(None, ("no", request.terms, "price", of, "known", f"in {place}" if place else "")))
         return Pool(chip.key, count, chip.kind, None, said, hosts=hosts)
+    paid = _paid(offer, count, market)
+    other = (market.offer(chip, replace(request, terms=terms)) for terms in catalog.TERMS if terms != offer.terms)
+    less = sorted((_paid(one, count, market) for one in other if one is not None), key=lambda one: one.usd_per_h)
+    less = tuple(one for one in less if one.usd_per_h < paid.usd_per_h)
+    return Pool(chip.key, count, chip.kind, paid.usd_per_h, paid.where, hosts=hosts, other_terms=less)
+
+
+def _paid(offer: Price, count: int, market: _Market) -> Offer:
+    """Return what so many chips cost at a price, in whole machines where no part of one is sold."""
     paid = catalog.paid_chips(offer, count)
     whole = f"{paid} chips in whole machines paid" if paid != count else ""
     where = ", ".join(filter(None, (seller(offer, market.today), whole, _doubt(offer, market))))
-    return Pool(chip.key, count, chip.kind, offer.usd_per_chip_h * paid, where, hosts=hosts)
+    return Offer(offer.terms, offer.usd_per_chip_h * paid, where)
 
 
 def _doubt(offer: Price, market: _Market) -> str:

@@ -19,11 +19,9 @@ from core.workload import OBJECTIVES, Where, Workload
 from services import runs
 from services.context import context
 from services.fleet import devices_for
-from services.pools import obtainable, pools_for
+from services.pools import SAID, obtainable, pools_for
 from services.runtimes import known_runtimes
 
-GIVEN = "price given"
-"""Place of a pool whose price the user said."""
 FEWEST, MOST = 2, 16
 """Pools that a split is over."""
 
@@ -123,7 +121,7 @@ def _priced(workload: Workload, text: str, devices: Sequence[Device]) -> Pool:
 
 def _in_one_cloud(workload: Workload, pools: list[Pool], devices: Sequence[Device]) -> list[Pool]:
     """Return the same pools priced in the cheapest cloud that sells all of them, where there is one and none was asked for."""
-    rented = [pool for pool in pools if not pool.attached and pool.price_usd_per_h is not None and pool.where != GIVEN]
+    rented = [pool for pool in pools if not pool.attached and pool.price_usd_per_h is not None and pool.where not in SAID]
     clouds = sorted({pool.where.split()[0].strip(",") for pool in rented})
     if workload.where.clouds or len(clouds) < FEWEST:
         return pools
@@ -132,7 +130,7 @@ def _in_one_cloud(workload: Workload, pools: list[Pool], devices: Sequence[Devic
     for cloud in clouds:
         where = Where((cloud.lower(),), workload.where.regions, workload.where.spot, workload.where.own_only)
         there = [
-            pool if pool.attached or pool.where == GIVEN
+            pool if pool.attached or pool.where in SAID
             else pools_for(replace(workload, where=where), devices, f"{pool.accelerator}={pool.count}")[0]
             for pool in pools
         ]

@@ -57,7 +57,7 @@ def _network(side: Side) -> float | None:
 def _place(side: Side) -> tuple[str, str]:
     """Return cloud and region of a pool; empty where they are not known, or the price is the user's own."""
     where = side.joined.where
-    if side.pool.attached or not where or where.startswith(("price given", "no ")):
+    if side.pool.attached or not where or where.startswith(("price given", "own hardware", "no ")):
         return "", ""
     found = _REGION.search(where.split(",")[0])
     return where.split()[0].strip(",").lower(), found.group() if found else ""

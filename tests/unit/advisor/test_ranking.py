@@ -8,7 +8,7 @@ from advisor import advise
 from advisor.ranking import RARE, Contender, chance_faster, confidence_of, ranked
 from core.advice import Candidate, Estimate, Plan, Recommendation
 from core.codec import from_json, to_json
-from core.device import Pool
+from core.device import Ownership, Pool
 from core.errors import BadInput, NotFound
 from core.quantity import Quantity, log_normal
 from core.workload import Targets, Total
@@ -288,3 +288,21 @@ def test_own_hardware_and_a_rented_pool_of_the_same_chips_flip_by_their_prices()
     after = advise(question(asked, pools=(rented, cheaper), objective="cost", runtimes=(runtime("jax"),)))
     assert after.best is not None
     assert after.best.candidate.pools[0].where == "price given"
+
+
+def test_own_hardware_flips_by_the_share_of_its_hours_with_work() -> None:
+    own = Ownership(0.5, 0.1, 1.0, "arithmetic")
+    rented = replace(pool("h100-sxm", count=8, price=20.0), where="AWS, on-demand", apart="AWS")
+    asked = transformer(total=Total(steps=1e5))
+
+    def told(one: Ownership) -> Recommendation:
+        owned = replace(rented, price_usd_per_h=8 * one.usd_per_chip_h, own=one, where="own hardware", apart="own hardware")
+        return advise(question(asked, pools=(rented, owned), objective="cost", runtimes=(runtime("jax"),)))
+
+    flip = next(one for one in told(own).flips if one.what == "use of 8 x h100-sxm (own hardware)")
+    # 0.5 / 0.2083 + 0.1 is the 2.5 USD of a rented chip; what both lose to interruptions differs by nothing
+    assert (flip.now, flip.at, flip.unit) == (100.0, pytest.approx(20.83, rel=0.03), "% of the time")
+    for share, place in ((1.05, "own hardware"), (0.95, "AWS, on-demand")):
+        best = told(replace(own, utilisation=flip.at / 100 * share)).best
+        assert best is not None
+        assert best.candidate.pools[0].where == place

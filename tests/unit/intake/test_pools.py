@@ -10,6 +10,7 @@ import catalog
 import intake
 from core.errors import BadInput
 from core.workload import PoolRequest, Workload
+from intake.ownership import ownership_of
 
 
 def understood(*pools: object) -> Workload:
@@ -86,10 +87,10 @@ def test_own_hardware_costs_capital_hosting_and_power_by_the_hour_of_a_chip() ->
 
 def test_what_is_not_counted_is_said() -> None:
     chip = catalog.accelerator("tpu-v5e")
-    _, said = intake.chip_hour("price", {"capital_usd": 1000, "years": 1, "power_usd_per_kwh": 0.1}, chip, 1)
+    said = ownership_of("price", {"capital_usd": 1000, "years": 1, "power_usd_per_kwh": 0.1}, chip, 1).words
     assert "does not know what a tpu-v5e draws" in said
     assert "since no utilisation was given" in said
-    _, silent = intake.chip_hour("price", {"capital_usd": 1000, "years": 1}, catalog.accelerator("t4"), 1)
+    silent = ownership_of("price", {"capital_usd": 1000, "years": 1}, catalog.accelerator("t4"), 1).words
     assert "no price of it was given" in silent
 
 
@@ -99,7 +100,7 @@ def test_a_chip_hour_scales_with_capital_and_falls_with_years(capital: float, ye
 
     def cost(**changes: float) -> float:
         price: Mapping[str, float] = {"capital_usd": capital, "years": years, **changes}
-        return intake.chip_hour("price", price, chip, count)[0]
+        return ownership_of("price", price, chip, count).usd_per_chip_h
 
     assert cost(capital_usd=capital * factor) == pytest.approx(cost() * factor)
     assert cost(years=years * factor) == pytest.approx(cost() / factor)

@@ -1,12 +1,16 @@
 """Figures that only some jobs have are told where they are known, and nowhere else."""
 
+import csv
+import io
 from dataclasses import replace
+
+import pytest
 
 from cli import shapes
 from core.advice import Estimate, Served
 from core.quantity import log_normal
 from core.run import Run
-from reports import document, view
+from reports import document, to_csv, view
 from tests.samples.runs import sample_run
 
 JOB = log_normal(7200.0, 0.1, "published", "interrupted every 2 h")
@@ -25,9 +29,16 @@ def with_figures(run: Run, served: Served | None = SERVED) -> Run:
 def test_a_candidate_tells_the_time_of_its_job_and_latencies() -> None:
     row = view.candidate_rows(with_figures(sample_run()))[0]
     told = {name: figure.text for name, figure in row.further}
-    assert told == {"latency of half": "1.00 s", "latency of 99 in 100": "4.00 s"}
+    assert told == {"most that it serves": "20.0 requests/s", "latency of half": "1.00 s", "latency of 99 in 100": "4.00 s"}
     alone = view.candidate_rows(with_figures(sample_run(), None))[0]
     assert {name: figure.text for name, figure in alone.further} == {"whole job": "2.00 h"}
+
+
+def test_spreadsheets_have_columns_for_the_rate_and_the_latencies() -> None:
+    rows = list(csv.DictReader(io.StringIO(to_csv.render(with_figures(sample_run())).decode())))
+    names = ("most_served_per_s", "latency_half_s", "latency_99_in_100_s")
+    assert [float(rows[0][f"{name}_mid"]) for name in names] == pytest.approx([20, 1, 4])
+    assert rows[0]["job_s_mid"] == rows[1]["latency_half_s_mid"] == ""
 
 
 def test_a_candidate_without_them_has_no_such_line() -> None:

@@ -17,6 +17,17 @@ from reports.gather import concerns, gathered_phrases
 from tests.samples.runs import sample_failed, sample_nothing_feasible, sample_run, sample_running, step_time
 
 
+def _unmeasured(run: Run, count: int) -> Run:
+    """The run with that many open probes of a device of which nothing tells anything, beside a gap that has its seconds."""
+    told = run.recommendation
+    assert told is not None
+    first = next(gap for gap in told.gaps if gap.probe is not None)
+    assert first.probe is not None
+    probe = replace(first.probe, device="cpu:9")
+    open_ones = tuple(replace(first, what=f"layer {i}", seconds=None, probe=probe) for i in range(count))
+    return replace(run, recommendation=replace(told, gaps=(first, *open_ones)))
+
+
 @pytest.fixture(scope="module")
 def run() -> Run:
     return sample_run()
@@ -122,6 +133,15 @@ def test_shares_are_ordered_and_add_up_to_the_whole(run: Run) -> None:
         assert sum(int(row.share.split()[0]) for row in rows) == pytest.approx(100, abs=2)
 
 
+def test_what_is_not_known_of_a_device_that_was_not_measured_is_one_row(run: Run) -> None:
+    rows = facts.gap_rows(_unmeasured(run, facts.GAPS_APART + 1))
+    (told,) = [row for row in rows if "cpu:9" in row.what]
+    assert told.remedy == "not measured: advise with --probe quick, or settle"
+    assert not [row for row in rows if row.what.startswith("layer ")]
+    few = facts.gap_rows(_unmeasured(run, facts.GAPS_APART))
+    assert len([row for row in few if row.what.startswith("layer ")]) == facts.GAPS_APART
+
+
 def test_a_shortlist_keeps_places_for_this_machine(run: Run) -> None:
     assert run.recommendation is not None
     ranked = run.recommendation.ranked
@@ -130,6 +150,22 @@ def test_a_shortlist_keeps_places_for_this_machine(run: Run) -> None:
     assert sum(e.candidate.pools[0].attached for e in short) == 4
     assert [ranked.index(e) for e in short] == sorted(ranked.index(e) for e in short)
     assert short[0] == ranked[0]
+
+
+def test_a_shortlist_keeps_no_place_for_what_was_not_measured(run: Run) -> None:
+    assert run.recommendation is not None
+    here = [e for e in run.recommendation.ranked if e.candidate.pools[0].attached]
+    elsewhere = [e for e in run.recommendation.ranked if e not in here]
+    unknown = [replace(e, step_time_s=None) for e in here]
+    assert view.shortlist((*elsewhere, *unknown), len(elsewhere)) == tuple(elsewhere)
+
+
+def test_a_shortlist_names_other_pools_before_a_pool_s_further_runtimes(run: Run) -> None:
+    assert run.recommendation is not None
+    one, other = (next(e for e in run.recommendation.ranked if e.candidate.pools[0].kind == kind) for kind in ("gpu", "tpu"))
+    many = (*(replace(one, candidate=replace(one.candidate, runtime=f"r{i}")) for i in range(9)), other)
+    assert view.shortlist(many, 8) == (*many[:7], other)
+    assert view.shortlist(many[:9], 8) == many[:8]
 
 
 def test_a_shortlist_with_room_for_all_keeps_all(run: Run) -> None:

@@ -156,6 +156,27 @@ def test_pools_of_as_many_chips_are_told_apart_by_their_seller_or_price() -> Non
     assert labels[3] == "4 x h100-sxm"
 
 
+def test_a_pool_knows_on_which_other_terms_it_costs_less() -> None:
+    (pool,) = pools_for(understood(), (CPU,), "tpu-v6e=16")
+    prices = [offer.usd_per_h for offer in pool.other_terms]
+    assert {"spot", "committed-1y", "committed-3y"} <= {offer.terms for offer in pool.other_terms}
+    assert prices == sorted(prices)
+    assert pool.price_usd_per_h is not None
+    assert prices[-1] < pool.price_usd_per_h
+    assert all(offer.place.startswith("GCP") for offer in pool.other_terms)
+    (given,) = pools_for(understood(pools=[{"accelerator": "tpu-v6e", "count": 16, "price_usd_per_h": 3}]), (), "all")
+    assert given.other_terms == ()
+
+
+def test_own_hardware_is_told_from_a_price_that_was_given() -> None:
+    own = {"accelerator": "h100-sxm", "count": 8, "price": {"capital_usd": 280_512, "years": 4, "utilisation": 0.5}}
+    (pool,) = pools_for(understood(pools=[own]), (), "all")
+    assert pool.where == "own hardware"
+    assert pool.own is not None
+    assert pool.own.fixed_usd_per_chip_h == pytest.approx(1.0)
+    assert pool.price_usd_per_h == pytest.approx(8 * 2.0)
+
+
 def test_single_chips_and_pods_do_not_make_a_cluster() -> None:
     (host,), (cluster,) = (pools_for(understood(), (CPU,), f"h100-sxm={count}") for count in (8, 64))
     assert host.price_usd_per_h is not None

@@ -1,0 +1,25 @@
+"""What a pool costs, in words: by the hour and the month, from whom, and what it would be on other terms."""
+
+from core import format as write
+from core.device import Pool
+from core.workload import Workload
+
+HOURS_PER_MONTH = 730.5
+"""Of a year of 365.25 days, a twelfth."""
+
+
+def price_text(pool: Pool, workload: Workload) -> str:
+    """Return the price of a pool that has one; of what serves without end also by the month.
+
+    Args:
+        pool: with its price.
+        workload: that is to run there.
+    """
+    price = pool.price_usd_per_h or 0.0
+    lasting = workload.task == "serve" and price > 0
+    month = f" ({write.usd(price * HOURS_PER_MONTH)} a month)" if lasting else ""
+    hour = "an hour of work" if pool.own is not None else "an hour"
+    made = "" if pool.own is None else f": {pool.own.words}"
+    said = f"{write.usd(price)} {hour}{month}, {pool.where}{made}".rstrip(", ")
+    less = ", ".join(f"{offer.terms} {write.usd(offer.usd_per_h)} ({offer.place})" for offer in pool.other_terms)
+    return f"{said}; on other terms {less}" if less else said

@@ -1,0 +1,25 @@
+"""What a pool costs, in words."""
+
+from dataclasses import replace
+
+from core.device import Offer, Ownership, Pool
+from reports.prices import price_text
+from tests.samples.parts import sample_workload
+
+POOL = Pool("h100-sxm", 8, "gpu", 20.0, "AWS us-east-1, on-demand")
+
+
+def test_what_serves_is_told_by_the_month_too() -> None:
+    serving = replace(sample_workload(), task="serve")
+    assert price_text(POOL, serving) == "$20.00 an hour ($14,610 a month), AWS us-east-1, on-demand"
+    assert price_text(POOL, sample_workload()) == "$20.00 an hour, AWS us-east-1, on-demand"
+
+
+def test_terms_on_which_it_costs_less_follow() -> None:
+    pool = replace(POOL, other_terms=(Offer("spot", 8.0, "GCP us-east5, spot, price from 2026"),))
+    assert price_text(pool, sample_workload()).endswith("on-demand; on other terms spot $8.00 (GCP us-east5)")
+
+
+def test_own_hardware_is_told_with_its_arithmetic() -> None:
+    pool = replace(POOL, where="own hardware", own=Ownership(1.0, 0.5, 0.5, "280,512 USD over 4 years"))
+    assert price_text(pool, sample_workload()) == "$20.00 an hour of work, own hardware: 280,512 USD over 4 years"
