@@ -197,10 +197,11 @@ def _slice_named(given: str, version: Generation, size: str | None) -> Named:
         return Named(given, version.key, known.chips, known)
     number = int(size)
     if version.counts_cores and (number < version.smallest_number or number % version.cores):
-        least = slice_name(version.key, -(-version.smallest_number // version.cores))
+        chips = max(number, version.smallest_number) // version.cores
         raise BadInput(
             f"{given}, which counts {version.cores} cores a chip in Cloud TPU and chips elsewhere",
-            f"a slice from {least} on", f"write {version.key}=N with N in chips",
+            f"a multiple of {version.cores} from {version.smallest_number} on, such as {slice_name(version.key, chips)}",
+            f"write {version.key}=N with N in chips",
         )  # fmt: skip
     chips = number // version.cores if version.counts_cores else number
     known = slice_of(version.key, chips) if chips else None

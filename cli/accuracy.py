@@ -13,7 +13,7 @@ from core import format as fmt
 from services.accuracy import MOST_OF_A_SOURCE, Accuracy, Judged, Refused, Score
 from services.accuracy import accuracy as measured_accuracy
 
-_MOST_ROWS = 40
+_MOST_ROWS, _WIDEST = 40, 60
 
 
 @click.command()
@@ -115,13 +115,18 @@ def _show(found: Accuracy, each: bool) -> None:
 
 def _table(title: str, scores: Sequence[Score]) -> None:
     table((title, "runs", "refused", "median", "mean", "90 %", "bias", "in band", "pairs", "faster", "cheaper"), [
-        (score.name[-60:], str(score.rows), str(score.refused), *(_percent(value) for value in (
+        (_short(score.name), str(score.rows), str(score.refused), *(_percent(value) for value in (
             score.median_ape, score.mean_ape, score.p90_ape, score.bias, score.coverage_80, score.pair_order,
             score.faster_chip, score.cheaper_chip,
         ))) for score in scores[:_MOST_ROWS]
     ], right=tuple(range(1, 11)))  # fmt: skip
     if len(scores) > _MOST_ROWS:
         write(f"... and {len(scores) - _MOST_ROWS} more: see --json")
+
+
+def _short(name: str) -> str:
+    """Return a name, cut in front where it is too wide: sources differ by their end."""
+    return name if len(name) <= _WIDEST else f"...{name[3 - _WIDEST:]}"
 
 
 def _percent(value: float | None) -> str:
@@ -138,8 +143,7 @@ def _runs(runs: Sequence[Judged]) -> None:
 def _refusals(refused: Sequence[Refused]) -> None:
     reasons: dict[str, int] = {}
     for one in refused:
-        if one.group != "other":
-            reasons[one.reason] = reasons.get(one.reason, 0) + 1
+        reasons[one.reason] = reasons.get(one.reason, 0) + 1
     if reasons:
         write()
         write("Refused, not guessed")

@@ -8,10 +8,10 @@ from cli.parts import json_flag
 from core import format as fmt
 from core.finding import TARGETS
 from core.picture import Picture
-from core.workload import OPTIMIZERS, TASKS, Workload
+from core.workload import OPTIMIZERS, TASKS
 from services import code, models, workloads
 from services.code import TARGET_NAMES, CodeReport
-from services.workloads import Description
+from services.workloads import Description, Understood
 
 
 @click.command()
@@ -45,7 +45,7 @@ def inspect(
     if as_json:
         document(shapes.inspection(understood.workload, described, picture))
         return
-    _tell(understood.workload, described)
+    _tell(understood, described)
     if picture is not None:
         _tell_picture(picture)
     if understood.workload.existing.evidence:
@@ -54,9 +54,10 @@ def inspect(
         write("\nAssumed: " + "; ".join(understood.workload.assumptions) + ".")
 
 
-def _tell(job: Workload, described: Description) -> None:
+def _tell(understood: Understood, described: Description) -> None:
+    job = understood.workload
     write(job.name)
-    write(f"task {job.task}, batch {job.batch:,}" + (f", length {job.length:,}" if job.length else "")
+    write(f"task {job.task}, {understood.batch_words}" + (f", length {job.length:,}" if job.length else "")
           + f", {job.dtype}, optimizer {job.optimizer}")
     backward = f", {fmt.count(job.flop_backward, 'FLOP')} backward" if job.trains else ""
     write(f"{fmt.count(job.parameter_count)} parameters; {fmt.count(job.flop_forward, 'FLOP')} forward{backward}; "

@@ -3,7 +3,7 @@
 This room reads and counts; it runs nothing, imports no framework, and opens no file but those that a document names.
 """
 
-from intake.batches import batches_of
+from intake.batches import batches_of, leaves_batch_open
 from intake.families import families
 from intake.layers import layer_kinds, make_block
 from intake.pools import is_device, request_of
@@ -33,6 +33,7 @@ __all__ = [
     "families",
     "is_device",
     "layer_kinds",
+    "leaves_batch_open",
     "make_block",
     "preset_document",
     "read_document",

@@ -8,6 +8,16 @@ from intake.fields import Section
 from intake.understand import KEYS, read_document
 
 
+def leaves_batch_open(document: Mapping[str, object], task: str) -> bool:
+    """Return whether a document serves a rate of requests and leaves open how many are taken at once.
+
+    Args:
+        document: as for `read_document`, which has understood it.
+        task: of the workload.
+    """
+    return is_open(Section("", document, KEYS), task)
+
+
 def batches_of(document: Mapping[str, object]) -> tuple[Workload, ...]:
     """Return the workload at every batch that is tried where it serves a rate of requests and leaves open how many at once.
 

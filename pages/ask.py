@@ -27,7 +27,7 @@ except TandemError as error:
     refuse(error)
     st.stop()
 
-ask.describe(given.workload)
+ask.describe(given)
 if (picture := models.picture_of(given.document)) is not None:
     model.show_model(given.workload, picture)
 with st.expander("Change anything in this workload", icon=":material/tune:"):

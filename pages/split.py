@@ -28,7 +28,7 @@ try:
         split_form.first_visit()
         st.stop()
     given, base = workload.understood(text)
-    ask.describe(given.workload)
+    ask.describe(given)
     with st.expander("Change anything in this workload", icon=":material/tune:"):
         workload.change_form(given.document, base.document)
     show_assumptions(given.workload, "Tandem filled these in; the form above changes them")

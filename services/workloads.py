@@ -26,6 +26,13 @@ class Understood:
     workload: Workload
     document: dict[str, Any]
 
+    @property
+    def batch_words(self) -> str:
+        """The batch; how many requests are taken at once where the document leaves that open to each pool."""
+        if intake.leaves_batch_open(self.document, self.workload.task):
+            return f"requests at once left open ({self.workload.batch:,} shown here)"
+        return f"batch {self.workload.batch:,}"
+
 
 @dataclass(frozen=True, slots=True)
 class Description:

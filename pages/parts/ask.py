@@ -90,9 +90,10 @@ def _instant(stamp: str, chosen: RunOptions, _document: dict[str, Any]) -> Any: 
     return advice.instant(_document, chosen)
 
 
-def describe(workload: Workload) -> None:
+def describe(given: workloads.Understood) -> None:
     """Draw what was understood in one line of figures."""
-    sizes = f"batch {workload.batch:,}" + (f" × {workload.length:,}" if workload.length else "")
+    workload = given.workload
+    sizes = given.batch_words + (f" × {workload.length:,}" if workload.length else "")
     st.markdown(
         f"**{plain(workload.name, 80)}** · {workload.task} · {sizes} · {workload.dtype} · "
         f"{write.count(workload.parameter_count)} parameters · {write.count(workload.flop_per_step, 'FLOP')} a step"

@@ -1,5 +1,7 @@
 """Workloads as a form sees them."""
 
+import json
+
 import intake
 from services import workloads
 
@@ -25,3 +27,12 @@ def test_a_deadline_without_a_total_says_that_it_holds_nothing() -> None:
     document = {"task": "train", "batch": 8, "model": {"preset": "mlp"}, "targets": {"deadline_h": 2}}
     said = intake.read_document(document).assumptions
     assert "deadline_h is held against nothing, since no total was given" in said
+
+
+def test_a_batch_that_is_left_open_is_told_as_open() -> None:
+    serving: dict[str, object] = {
+        "schema": 1, "task": "serve", "model": {"preset": "gpt2-small"}, "prompt": 64, "output": 8,
+        "targets": {"requests_per_s": 5},
+    }  # fmt: skip
+    told = [workloads.understand(json.dumps({**serving, **said})).batch_words for said in ({}, {"batch": 32})]
+    assert told == ["requests at once left open (32 shown here)", "batch 32"]
