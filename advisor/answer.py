@@ -11,6 +11,7 @@ from advisor.compiling import compiled_here
 from advisor.flips import flips_of
 from advisor.gaps import gaps_of
 from advisor.interruptions import interruption_words
+from advisor.keeping_up import enough_words
 from advisor.question import Facts, Question
 from advisor.ranking import Contender, confidence_of, ranked, value_of
 from advisor.rules.case import Code, code_of
@@ -231,7 +232,7 @@ def _why(
     """Return why the first leads, with what requests meet there and what interruptions cost it."""
     best = order[0].estimate
     waits = interruption_words(question.workload, best)
-    more = (surer_words(order, titles), tight_words(best), service_words(best.served), waits)
+    more = (surer_words(order, titles), enough_words(best), tight_words(best), service_words(best.served), waits)
     return "; ".join((why_of(order, equal, question.objective, titles).removesuffix("."), *filter(None, more))) + "."
 
 

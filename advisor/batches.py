@@ -1,8 +1,9 @@
-"""Estimates of one workload whose number of requests at once is left open: each place takes as many as serve it best.
+"""Estimates of one workload whose number of requests at once is left open: each replica takes as many as serve it best.
 
 More at once only ever raises the rate that a place can serve, until its memory is full: those in flight are as many as come. So
-the count with the highest rate is taken of those that fit almost surely, and the least among equal ones. Latencies are then told
-by the queue at the asked rate.
+the count with the highest rate is taken of those that fit almost surely, and the least among equal ones. Replicas answer
+requests on their own, so nothing but a replica has to divide anything, and a pool serves what its replicas do together. Latencies
+are then told by the queue at the asked rate.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,14 +11,13 @@ from dataclasses import replace
 from itertools import pairwise
 
 from advisor.datasheet import Datasheets
+from advisor.spare import copies
 from core.advice import SURE, Estimate
 from core.device import Accelerator, Pool
 from core.probe import Runtime
 from core.quantity import Quantity
 from core.workload import Workload
 
-MOST_OF_A_REPLICA = 512
-"""Requests that one replica takes at once at most (prior): what servers such as vLLM limit by `max_num_seqs`."""
 WORTH_IT = 1.02
 """Times the rate by which more requests at once are to raise it to be taken."""
 
@@ -32,7 +32,7 @@ class Batches:
         """Prepare.
 
         Args:
-            workloads: one, or several that differ in their batch alone, ascending.
+            workloads: one, or several that differ in their batch alone, ascending: what one replica takes at once.
             pools: of catalog chips, each with its accelerator.
             compiled_here: as for `Datasheets`.
         """
@@ -40,7 +40,7 @@ class Batches:
         self._batches = [one.batch for one in workloads]
         if any(first >= second for first, second in pairwise(self._batches)):
             raise ValueError(f"got batches {self._batches}; expected ascending ones")
-        self._sheets = [Datasheets(one, every, compiled_here) for one in workloads]
+        self._sheets = [Datasheets(one, every, compiled_here, each=len(workloads) > 1) for one in workloads]
 
     def estimate(self, runtime: Runtime, pool: Pool, chip: Accelerator) -> Estimate | str:
         """Return the estimate of one runtime on one pool at its best batch, or in one phrase why there is none.
@@ -55,12 +55,14 @@ class Batches:
         for batch, sheets in zip(self._batches, self._sheets, strict=True):
             found = sheets.estimate(runtime, pool, chip)
             first = first or found
-            if isinstance(found, str) or (best is not None and _room(found) < _room(best)):
+            if isinstance(found, str):
                 continue
-            plan = found.candidate.plan
-            if batch > MOST_OF_A_REPLICA * plan.data * plan.fsdp and best is not None:
+            if best is not None and best.fits and not found.fits:
+                break  # no plan holds so many at once, and more need no less memory
+            if best is not None and _room(found) < _room(best):
                 continue
-            one = sheets.served(replace(found, candidate=replace(found.candidate, requests=batch)), fully=False)
+            requests = batch * copies(found.candidate.plan)
+            one = sheets.served(replace(found, candidate=replace(found.candidate, requests=requests)), fully=False)
             if best is None or _room(one) > _room(best) or _rate(one) > WORTH_IT * _rate(best):
                 best = one
         return first if best is None else best
@@ -74,8 +76,10 @@ class Batches:
         return self._of(estimate).in_blocks(estimate)
 
     def _of(self, estimate: Estimate) -> Datasheets:
-        requests = estimate.candidate.requests
-        return self._sheets[0 if requests is None else self._batches.index(requests)]
+        candidate = estimate.candidate
+        if candidate.requests is None:
+            return self._sheets[0]
+        return self._sheets[self._batches.index(candidate.requests // copies(candidate.plan))]
 
 
 def _room(estimate: Estimate) -> int:

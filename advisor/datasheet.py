@@ -10,6 +10,7 @@ from advisor.interruptions import saved_bytes
 from advisor.memory import memory_of
 from advisor.search import Found, Search
 from advisor.served import limited, load_of, served_of
+from advisor.spare import copies
 from advisor.words import plan_words
 from advisor.work import work_of
 from core.advice import ALL_BLOCKS, Candidate, Estimate, Share
@@ -19,7 +20,7 @@ from core.quantity import Z_80, Quantity, log_normal
 from core.workload import Workload
 
 _EVIDENCE = {
-    "published": "roofline of {key}, {source} ({date}), corrected by published measurements of it and of the framework",
+    "published": "roofline of {key}, {source} ({date}), corrected by published measurements of it and of {library}",
     "datasheet": "roofline of {key}, {source} ({date}); nothing published of it and of this, so corrected as its class",
 }
 
@@ -28,7 +29,8 @@ class Datasheets:
     """Estimates for one workload over many pools; the plans of all of them are priced together."""
 
     def __init__(
-        self, workload: Workload, pools: Iterable[tuple[Pool, Accelerator]], compiled_here: Mapping[str, Quantity] | None = None
+        self, workload: Workload, pools: Iterable[tuple[Pool, Accelerator]], compiled_here: Mapping[str, Quantity] | None = None,
+        *, each: bool = False,
     ) -> None:
         """Prepare for one workload and its pools.
 
@@ -36,9 +38,11 @@ class Datasheets:
             workload: the job.
             pools: of catalog chips, each with its accelerator.
             compiled_here: by runtime, seconds that its compilation of this workload takes on a CPU that is attached.
+            each: whether its batch is what every replica takes; what is told is then of all replicas together.
         """
         self._workload = workload
-        self._search = Search(workload)
+        self._each = each
+        self._search = Search(workload, each=each)
         self._search.prepare((chip, pool.count) for pool, chip in pools)
         self._found: dict[tuple[str, str, int], Found | str] = {}
         self._parts = _parts_of(workload)
@@ -73,14 +77,22 @@ class Datasheets:
         """
         pool, known, step = estimate.candidate.pools[0], estimate.served, estimate.step_time_s
         key = (estimate.candidate.runtime, pool.accelerator, pool.count)
-        if key not in self._found or step is None or (known is not None and (known.total_s or not fully)):
+        found = self._found.get(key)
+        if found is None or isinstance(found, str) or step is None or (known is not None and (known.total_s or not fully)):
             return estimate
-        load = load_of(self._workload, self._search.passes(*key), estimate.candidate.plan, estimate.memory_parts, step)
+        workload = self._taken(found)
+        load = load_of(workload, self._search.passes(*key), found.share, estimate.memory_parts, step)
         if load is None or (known is not None and known.utilisation >= 1):
             return estimate
         served = served_of(load) if fully else limited(load)
-        cost = estimate.cost_usd if served.utilisation >= 1 else service_cost_of(self._workload, pool, step)
+        cost = estimate.cost_usd if served.utilisation >= 1 else service_cost_of(workload, pool, step)
         return replace(estimate, served=served, cost_usd=cost)
+
+    def _taken(self, found: Found) -> Workload:
+        """Return the job with as many requests a step as all replicas of a plan take."""
+        workload = self._workload
+        replicas = copies(found.plan) if self._each else 1
+        return replace(workload, batch=workload.batch * replicas, units_per_step=workload.units_per_step * replicas)
 
     def _cut(self, term: str) -> list[tuple[str, float]]:
         """Return (block, part) of a term of the breakdown; parts of nothing are left out."""
@@ -106,8 +118,10 @@ class Datasheets:
         found = self._found[key]
         if isinstance(found, str):
             return found
-        workload = self._workload
-        told = _EVIDENCE[found.tier].format(key=chip.key, source=chip.source, date=chip.source_date)
+        workload = self._taken(found)
+        told = _EVIDENCE[found.tier].format(
+            key=chip.key, source=chip.source, date=chip.source_date, library=found.library or "the framework"
+        )
         evidence = (told, words_of(found, pool.count))
         waits_s = max(0.0, input_seconds(workload, pool.hosts) - found.seconds)
         step = log_normal(found.seconds + waits_s, found.sigma, found.tier, *evidence)
@@ -116,7 +130,7 @@ class Datasheets:
         return Estimate(
             Candidate(runtime.id, (pool,), found.plan), step, throughput_of(workload, step), memory_of(found.memory), compile_s,
             cost_of(workload, pool, step, job), energy_of(workload, chip, pool.count, step), found.memory, chip.memory_bytes,
-            _shares(found, chip.key, waits_s), found.lower_s, found.upper_s, found.fits, job_s=job,
+            _shares(found, chip.key, waits_s), found.lower_s, found.upper_s, found.fits, job_s=job, published_of=found.library,
             missing=() if pool.price_usd_per_h is not None else (pool.where or f"no price of {pool.label} known",),
         )
 

@@ -17,6 +17,7 @@ simulation of every step.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,7 @@ class Limits:
             raise BadInput(f"a share of {self.share:g} of requests", "a number between 0 and 1", "correct it")
 
 
+@lru_cache(maxsize=4096)
 def latencies(
     arrivals_per_s: float,
     prefill_s: float,

@@ -13,7 +13,7 @@ from math import exp
 from advisor.queueing import Latencies, Percentiles, Unstable, latencies, limit_per_s
 from advisor.search import PassTime
 from core import format as fmt
-from core.advice import Plan, Served
+from core.advice import Served
 from core.quantity import Z_80, Quantity
 from core.sketch import DECODE, PREFILL
 from core.sketching import output_of
@@ -32,7 +32,7 @@ class Load:
 
     Args:
         requests_per_s: on all replicas together.
-        replicas: that share them.
+        replicas: that share them; a part of one where the last has not as many places as the others.
         places: requests that a replica takes at once.
         prefill_s: reading one prompt; 0 where a request is one pass.
         steps: (requests in flight, seconds of a step).
@@ -41,7 +41,7 @@ class Load:
     """
 
     requests_per_s: float
-    replicas: int
+    replicas: float
     places: int
     prefill_s: float
     steps: tuple[tuple[int, float], ...]
@@ -61,22 +61,20 @@ class Load:
 
 
 def load_of(
-    workload: Workload, passes: Sequence[PassTime], plan: Plan, memory: Iterable[tuple[str, float]], step: Quantity
+    workload: Workload, passes: Sequence[PassTime], places: int, memory: Iterable[tuple[str, float]], step: Quantity
 ) -> Load | None:
     """Return the load that a workload's rate of requests is for a plan; None when it asks for none.
 
     Args:
         workload: the job.
         passes: of a step of the plan: a prompt and its tokens, or one pass for the whole batch.
-        plan: its replicas share the batch.
+        places: of the batch, that one replica takes at once.
         memory: parts of one chip, which tell how much of the traffic is weights.
         step: seconds of the whole batch, of which the band is taken.
     """
     rate = workload.targets.requests_per_s
     if rate is None or workload.task != "serve":
         return None
-    replicas = max(1, plan.data * plan.fsdp)
-    places = max(1, workload.batch // replicas)
     one = {each.regime: each for each in passes}
     last = one.get(DECODE) or passes[-1]
     generates = last.regime == DECODE
@@ -84,7 +82,7 @@ def load_of(
     alone = (1, _alone_s(last, places, memory))
     steps = (alone,) if places == 1 else (alone, (places, last.seconds))
     tokens = output_of(workload) if generates else 1.0
-    return Load(rate, replicas, places, prompts, steps, tokens, step.sigma, step.tier, step.evidence)
+    return Load(rate, workload.batch / places, places, prompts, steps, tokens, step.sigma, step.tier, step.evidence)
 
 
 def _alone_s(last: PassTime, places: int, memory: Iterable[tuple[str, float]]) -> float:
@@ -112,7 +110,7 @@ def served_of(load: Load) -> Served:
         return limited(load)
     spread = exp(Z_80 * load.sigma)
     low, high = _at(load, 1 / spread) or middle, _at(load, spread, NEARLY_FULL) or middle
-    evidence = (*load.evidence, f"{load.replicas} x {load.places} at once; {NOTE}")
+    evidence = (*load.evidence, f"{load.replicas:,g} x {load.places} at once; {NOTE}")
 
     def told(name: str) -> tuple[Quantity, ...]:
         ends = [_values(getattr(one, name)) for one in (low, middle, high)]

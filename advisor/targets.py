@@ -7,6 +7,7 @@ the same step time: they are off together, and the least of the chances is that 
 from dataclasses import dataclass
 
 from core.advice import Estimate, Served
+from core.format import three_digits
 from core.quantity import Quantity, log_normal
 from core.workload import Targets, Workload
 
@@ -97,7 +98,7 @@ def _of_service(served: Served, targets: Targets, sigma: float) -> tuple[Aim, ..
     """Return whether a rate of requests can be served, and how long the slowest of a hundred takes where that is told."""
     asked, limit = served.requests_per_s, served.limit_per_s
     used = log_normal(served.utilisation, sigma, "datasheet")
-    rate = Aim(f"rate of {asked:g} requests a second", 1.0, used, f"it serves {limit:.3g} at most")
+    rate = Aim(f"rate of {asked:g} requests a second", 1.0, used, f"it serves {three_digits(limit)} at most")
     if targets.latency_ms is None or not served.total_s:
         return (rate,)
     slowest = served.total_s[-1].scaled(1e3)

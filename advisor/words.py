@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from advisor.question import Question
 from advisor.ranking import Contender, chosen_by
+from advisor.spare import spare_words
 from advisor.targets import aims_of
 from core import format as written
 from core.advice import ALL_BLOCKS, SURE, Candidate, Confidence, Estimate, Exclusion, Plan
@@ -52,7 +53,7 @@ def plan_words(plan: Plan, chips: int) -> str:
     words: list[str] = []
     if plan.fsdp > 1:
         words.append(f"fully sharded (FSDP) over {plan.fsdp}" if within else "fully sharded (FSDP)")
-    elif chips > 1 and (plan.data > 1 or not within):
+    elif plan.data > 1:
         words.append(f"data parallel over {plan.data}" if within else "data parallel")
     words.extend(within)
     if plan.micro_batch is not None:
@@ -60,12 +61,12 @@ def plan_words(plan: Plan, chips: int) -> str:
         words.append(f"{plan.micro_batch} sample{'s' if plan.micro_batch > 1 else ''} {whose} at a time")
     if plan.remat:
         words.append("activations computed again")
-    return ", ".join(words)
+    return ", ".join((*words, *spare_words(plan, chips)))
 
 
 def _per(candidate: Candidate) -> str:
     """Return what a step time is of: a step, or as many requests at once as it takes where that was left open."""
-    return "a step" if candidate.requests is None else f"for {candidate.requests} requests at once"
+    return "a step" if candidate.requests is None else f"for {candidate.requests:,} requests at once"
 
 
 def sentence_of(
@@ -257,6 +258,8 @@ def rests_on_of(order: tuple[Contender, ...], count_used: int, devices: tuple[st
     used = "no measurement" if count_used == 0 else "1 measurement" if count_used == 1 else f"{count_used} measurements"
     busy = best is not None and any("contended" in text for text in best.evidence)
     doubt = " Other work used this machine while the choice was measured: measure again when it is quiet." if busy else ""
+    if order[0].estimate.published_of:
+        lead += f" of programs in {order[0].estimate.published_of}, as their authors tuned them"
     return f"{lead}; the answer rests on {used}{where} and the catalog as of {today} ({counted}).{doubt}"
 
 

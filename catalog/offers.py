@@ -52,7 +52,7 @@ def clouds(imported: Iterable[Price] = ()) -> tuple[str, ...]:
 
 def cheapest(
     key: str, where: Where, imported: Iterable[Price] = (), terms: str = "", chips: int | None = None, machine: str = "",
-    *, apart: bool = False,
+    *, together: int | None = None,
 ) -> Price | None:
     """Return the price at which chips cost least, or None when no fitting one is known.
 
@@ -66,16 +66,16 @@ def cheapest(
         where: clouds and regions (empty: all), whether spot will do; `own_only` rules out renting.
         imported: prices of lists that the user imported, of any accelerator.
         terms: one of `TERMS`, and no other will do; empty leaves it to `where`.
-        chips: that must be had together, in whole machines; None compares by the chip.
+        chips: in whole machines; None compares by the chip.
         machine: type of machine, as its cloud writes it; of those of TPUs, which are priced by the slice, all of its cloud count.
-        apart: whether the chips may stand in machines of their own, as replicas of a service do.
+        together: of the chips that must be joined, as those of one replica of a service are; None: all.
     """
     if where.own_only:
         return None
     wanted_terms = (terms,) if terms else _REVOCABLE if where.spot else _FIRM
     fitting = [
         price for price in prices(key, imported)
-        if price.terms in wanted_terms and _in_place(price, where) and (apart or chips is None or _together(price, chips))
+        if price.terms in wanted_terms and _in_place(price, where) and _joined(price, chips, together)
     ]  # fmt: skip
     if machine:
         known, slices = machine_named(machine), accelerator(key).kind == "tpu"
@@ -104,9 +104,9 @@ def _lowest(candidates: Iterable[Price], chips: int | None) -> Price:
     return min(candidates, key=lambda price: price.usd_per_chip_h * (1 if chips is None else paid_chips(price, chips)))
 
 
-def _together(price: Price, chips: int) -> bool:
-    """Return whether that many chips can be had at a price and work together."""
-    return price.most_chips is None or chips <= price.most_chips
+def _joined(price: Price, chips: int | None, together: int | None) -> bool:
+    """Return whether so many chips, of which all or so many work together, can be had at a price."""
+    return chips is None or price.most_chips is None or min(chips, together or chips) <= price.most_chips
 
 
 def _in_place(price: Price, where: Where) -> bool:

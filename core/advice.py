@@ -100,6 +100,8 @@ class Estimate:
         served: what requests meet at the asked rate; None where none was asked, or no queue was reckoned.
         misses: targets that it misses, one phrase each with what it does instead.
         target_chance: probability that it meets every target that can be told of it; None without any.
+        published_of: library whose published programs the step time stands on, tuned by their authors; empty where it is the
+            runtime's own, or nothing published of it is.
     """
 
     candidate: Candidate
@@ -121,6 +123,7 @@ class Estimate:
     served: Served | None = None
     misses: tuple[str, ...] = ()
     target_chance: float | None = None
+    published_of: str = ""
 
     @property
     def fit_chance(self) -> float | None:

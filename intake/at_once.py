@@ -7,8 +7,8 @@ from intake.fields import Section
 from intake.sections import read_targets
 from intake.wording import fault
 
-AT_ONCE = (1, 4, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
-"""Batches that are tried on a pool."""
+AT_ONCE = (1, 4, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+"""Batches that are tried of one replica, up to what servers such as vLLM limit by `max_num_seqs` (prior)."""
 NO_TOTAL = "no total was given"
 USUAL_AT_ONCE = 32
 """Batch of rules and attached devices while it is open."""

@@ -1,4 +1,4 @@
-"""One job at each number of requests at once that is tried, where its document leaves that open."""
+"""One job at each number of requests that one replica may take at once, where its document leaves that open."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ def leaves_batch_open(document: Mapping[str, object], task: str) -> bool:
 
 
 def batches_of(document: Mapping[str, object]) -> tuple[Workload, ...]:
-    """Return the workload at every batch that is tried where it serves a rate of requests and leaves open how many at once.
+    """Return the workload at every batch that a replica may take where it serves a rate and leaves open how many at once.
 
     Args:
         document: as for `read_document`.

@@ -19,6 +19,7 @@ def price_text(pool: Pool, workload: Workload) -> str:
     lasting = workload.task == "serve" and price > 0
     month = f" ({write.usd(price * HOURS_PER_MONTH)} a month)" if lasting else ""
     hour = "an hour of work" if pool.own is not None else "an hour"
+    hour += f" for {pool.hosts:,} machines" if pool.hosts > 1 else ""
     made = "" if pool.own is None else f": {pool.own.words}"
     said = f"{write.usd(price)} {hour}{month}, {pool.where}{made}".rstrip(", ")
     less = ", ".join(f"{offer.terms} {write.usd(offer.usd_per_h)} ({offer.place})" for offer in pool.other_terms)

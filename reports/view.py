@@ -224,7 +224,7 @@ def headline(run: Run) -> Headline:
     work = run.workload
     advice = run.recommendation
     at_once = advice.best.candidate.requests if advice is not None and advice.best is not None else None
-    batch = f"batch {work.batch:,}" if at_once is None else f"{at_once} requests at once"
+    batch = f"batch {work.batch:,}" if at_once is None else f"{at_once:,} requests at once"
     sizes = batch + (f" x {work.length:,}" if work.length else "")
     objective = advice.objective if advice else run.options.objective or work.objective
     subtitle = f"{work.task} · {sizes} · {work.dtype} · ranked for {objective}"
@@ -342,7 +342,7 @@ def _candidate_row(workload: Workload, advice: Recommendation, estimate: Estimat
 
 
 def _plan_of(candidate: Candidate) -> str:
-    requests = "" if candidate.requests is None else f", {candidate.requests} requests at once"
+    requests = "" if candidate.requests is None else f", {candidate.requests:,} requests at once"
     return plan_text(candidate.plan) + requests
 
 
@@ -361,7 +361,8 @@ def _targets(estimate: Estimate) -> str:
         return ""
     served, slowest = estimate.served, ""
     if served is not None and served.total_s:
-        slowest = f"; serves {served.limit_per_s:.3g} a second, 99 of 100 within {write.seconds(served.total_s[-1].mid)}"
+        most, slow = write.three_digits(served.limit_per_s), write.seconds(served.total_s[-1].mid)
+        slowest = f"; serves {most} a second, 99 of 100 within {slow}"
     return f"met, {write.chance(estimate.target_chance)} sure{slowest}"
 
 

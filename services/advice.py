@@ -7,6 +7,7 @@ from typing import Any
 
 import intake
 from advisor import Question, advise
+from advisor.keeping_up import fleets_of
 from core.advice import Recommendation
 from core.device import Device
 from core.probe import Outcome, Runtime
@@ -14,7 +15,7 @@ from core.run import RunOptions
 from core.workload import Workload
 from probes.inventory import devices as attached_devices
 from services.context import context
-from services.pools import KEYWORDS, obtainable, pools_for
+from services.pools import KEYWORDS, larger_pools, obtainable, pools_for
 from services.runtimes import known_runtimes
 
 
@@ -45,17 +46,23 @@ def answer(
     """
     chosen = tuple(r for r in runtimes if not options.runtimes or r.id in options.runtimes)
     pools, impossible = obtainable(pools_for(workload, devices, options.pools))
-    found = advise(
-        Question(
-            workload,
-            pools,
-            tuple(devices),
-            chosen,
-            tuple(outcomes),
-            options.objective or workload.objective,
-            datetime.now(UTC).date().isoformat(),
-            named=options.pools not in KEYWORDS,
-            batches=batches,
-        )
+    question = Question(
+        workload,
+        pools,
+        tuple(devices),
+        chosen,
+        tuple(outcomes),
+        options.objective or workload.objective,
+        datetime.now(UTC).date().isoformat(),
+        named=options.pools not in KEYWORDS,
+        batches=batches,
     )
-    return replace(found, excluded=(*impossible, *found.excluded)) if impossible else found
+    found = advise(question)
+    if batches:
+        more = larger_pools(workload, options.pools, fleets_of(found.ranked))
+        found = advise(replace(question, pools=tuple(dict.fromkeys((*pools, *more))))) if more else found
+    if not impossible:
+        return found
+    found = replace(found, excluded=(*impossible, *found.excluded))
+    fault = f"Nothing can be recommended: no pool can be had as asked for, {impossible[0].reason}."
+    return found if pools else replace(found, sentence=fault)

@@ -1,10 +1,11 @@
 """Which pools a workload is advised on: what is attached, what the document or the options name, or the catalog."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
 import catalog
+from advisor.keeping_up import Fleet
 from advisor.memory import parameter_bytes
 from core.advice import Exclusion
 from core.device import Accelerator, Device, Offer, Pool, Price
@@ -18,7 +19,7 @@ TOPOLOGY = "topology"
 """Flag of a pool that is left out because no slice has that many chips."""
 COUNT_RULE = "slice-count"
 KEYWORDS = ("all", "attached")
-MOST_CHIPS, MOST_SERVING = 1024, 64
+MOST_CHIPS, MOST_SERVING, MOST_IN_A_FLEET = 1024, 64, 16_384
 APART = ("infer", "serve", "preprocess")
 """Tasks whose replicas have nothing to say to each other."""
 GIVEN, OWN = "price given", "own hardware"
@@ -37,10 +38,11 @@ class _Market:
     today: date
     task: str
 
-    def offer(self, chip: Accelerator, request: PoolRequest) -> Price | None:
-        """Return the cheapest offer for a pool; None where none is known."""
+    def offer(self, chip: Accelerator, request: PoolRequest, together: int | None = None) -> Price | None:
+        """Return the cheapest offer for a pool of which all or so many chips must be joined; None where none is known."""
+        joined = 1 if self.apart(chip) else together
         return catalog.cheapest(
-            chip.key, self.where, self.imported, request.terms, request.count, request.machine, apart=self.apart(chip)
+            chip.key, self.where, self.imported, request.terms, request.count, request.machine, together=joined
         )
 
     def apart(self, chip: Accelerator) -> bool:
@@ -78,6 +80,32 @@ def pools_for(workload: Workload, devices: Sequence[Device], asked: str, today: 
     if workload.where.own_only:
         return attached
     return (*attached, *_from_catalog(market, workload))
+
+
+def larger_pools(workload: Workload, asked: str, fleets: Iterable[Fleet], today: date | None = None) -> tuple[Pool, ...]:
+    """Return pools that keep up with a rate of requests, of chips whose count was left open.
+
+    Args:
+        workload, asked, today: as for `pools_for`.
+        fleets: what would keep up.
+
+    Raises:
+        BadInput: as for `pools_for`.
+    """
+    market = _market(workload, today)
+    requests = tuple(request for request, _ in _parsed(asked)) if asked not in KEYWORDS else workload.pools
+    if asked == "attached" or workload.where.own_only:
+        return ()
+    left_open = {request.accelerator: request for request in requests if request.open}
+    found: list[Pool] = []
+    for fleet in fleets:
+        chip = catalog.accelerator(fleet.accelerator)
+        request = left_open.get(chip.key) if requests else PoolRequest(chip.key, 1)
+        count = next((legal for legal in catalog.legal_counts(chip.key, 2 * fleet.chips) if legal >= fleet.chips), fleet.chips)
+        if request is not None and count <= MOST_IN_A_FLEET:
+            whole = max(fleet.together, min(count, chip.chips_per_host or 1))
+            found.append(_priced(chip, replace(request, count=count, open=False), market, whole))
+    return tuple(pool for pool in found if pool.price_usd_per_h is not None)
 
 
 def _market(workload: Workload, today: date | None) -> _Market:
@@ -198,21 +226,21 @@ def _named(request: PoolRequest, devices: Sequence[Device], market: _Market) -> 
     return _priced(chip, request, market)
 
 
-def _priced(chip: Accelerator, request: PoolRequest, market: _Market) -> Pool:
+def _priced(chip: Accelerator, request: PoolRequest, market: _Market, together: int | None = None) -> Pool:
     count, usd_per_chip_h = request.count, request.price_usd_per_h
     known = catalog.slice_of(chip.key, count)
     hosts = known.hosts if known is not None else -(-count // chip.chips_per_host) if chip.chips_per_host else 1
     if usd_per_chip_h is not None:
         where = GIVEN if request.own is None else OWN
         return Pool(chip.key, count, chip.kind, usd_per_chip_h * count, where, hosts=hosts, own=request.own)
-    offer = market.offer(chip, request)
+    offer = market.offer(chip, request, together)
     if offer is None:
         of = f"of {request.machine}" if request.machine else "of so many together" if count > 1 else ""
         place = ", ".join((*market.where.clouds, *market.where.regions))
         said = " ".join(filter(None, ("no", request.terms, "price", of, "known", f"in {place}" if place else "")))
         return Pool(chip.key, count, chip.kind, None, said, hosts=hosts)
     paid = _paid(offer, count, market)
-    other = (market.offer(chip, replace(request, terms=terms)) for terms in catalog.TERMS if terms != offer.terms)
+    other = (market.offer(chip, replace(request, terms=terms), together) for terms in catalog.TERMS if terms != offer.terms)
     less = sorted((_paid(one, count, market) for one in other if one is not None), key=lambda one: one.usd_per_h)
     less = tuple(one for one in less if one.usd_per_h < paid.usd_per_h)
     return Pool(chip.key, count, chip.kind, paid.usd_per_h, paid.where, hosts=hosts, other_terms=less)
@@ -253,7 +281,8 @@ def seller(offer: Price, today: date) -> str:
 def most_chips(workload: Workload, chip: Accelerator) -> int:
     """Return up to how many chips of a kind are compared when no count is asked for.
 
-    A job with a deadline or a budget is tried on up to 1,024, one that serves a rate on up to 64; any other on up to twice what
+    A job with a deadline or a budget is tried on up to 1,024, one that serves a rate on up to 64, and on as
+    many as keep up with it; any other on up to twice what
     its weights, gradients and states fill, since more chips only make it dearer.
     """
     targets = workload.targets

@@ -178,7 +178,7 @@ def combined_training(terms: Mapping[str, Numbers], bubble: Numbers) -> Numbers:
     work = sum(value for name, value in terms.items() if name not in apart) * (1 + bubble)
     busy = np.cbrt(work**3 + terms["launch"] ** 3)
     wire = terms["sync"] + terms["islands"]
-    return np.sqrt(busy**2 + wire**2) + 0.1 * wire + terms["update"]
+    return behind(busy, wire) + terms["update"]
 
 
 def forward_terms(c: Columns) -> Terms:
@@ -264,6 +264,30 @@ def _grouping(c: Columns) -> Numbers:
     queries = c.attention / 4.0
     group = np.maximum(1.0, 2.0 * queries / np.maximum(c.cached, 1.0))
     return group ** np.where(c.tpu > 0, 0.1, np.where(c.year < 2024.3, 0.65, 0.25))
+
+
+def gathered_s(c: Columns) -> Numbers:
+    """Return seconds in which replicas that hold a part of the weights each gather the rest for one forward pass; 0 without any.
+
+    Args:
+        c: runs side by side, as one replica sees them: `chips` are those of a replica, `sharded` the replicas.
+
+    Source: Rajbhandari et al., arXiv:1910.02054, section 7.2.2 (one all-gather of the weights a forward pass).
+    """
+    chips_inside = np.clip(c.domain / (c.tensor * c.context_ways), 1.0, 16.0)
+    near = (c.chips * c.sharded <= c.domain) | (c.tpu > 0)
+    rate = np.where(near, c.link, np.minimum(c.link, c.network * chips_inside))
+    held_bytes = (c.parameters - c.table_parameters) * c.weight_bytes / (c.tensor * c.pipeline)
+    return np.where(c.sharded > 1, held_bytes * (c.sharded - 1) / np.maximum(c.sharded, 1.0) / rate, 0.0)
+
+
+def behind(work_s: Numbers, wire_s: Numbers) -> Numbers:
+    """Return seconds of work with an exchange that is hidden behind it as far as it is shorter.
+
+    Args:
+        work_s, wire_s: seconds of each alone.
+    """
+    return np.sqrt(work_s**2 + wire_s**2) + 0.1 * wire_s
 
 
 def combined_forward(terms: Mapping[str, Numbers]) -> Numbers:

@@ -6,7 +6,7 @@ most frugal plan says by how much.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, hypot
 
 import numpy as np
@@ -40,6 +40,8 @@ class Found:
 
     Args:
         plan: as it is shown.
+        library: whose published programs say how fast it is; empty where the runtime's own do, or none.
+        share: samples that one replica takes in a step; of all together where each takes as many.
         seconds: of a step, middle of the band. sigma: of ln(truth / seconds). tier: `published` or `datasheet`.
         terms: (term of the breakdown, seconds) that add up to it.
         lower_s, upper_s: the longest of arithmetic, memory traffic and communication at full rates; their sum.
@@ -49,6 +51,8 @@ class Found:
     """
 
     plan: Plan
+    library: str
+    share: int
     seconds: float
     sigma: float
     tier: str
@@ -115,16 +119,18 @@ class _Timed:
 class Search:
     """Best plans of one workload over many pools; `prepare` prices all pools together, `best` looks one up."""
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, workload: Workload, *, each: bool = False) -> None:
         """Prepare for one workload.
 
         Args:
             workload: the job.
+            each: whether its batch is what every replica takes; plans are then held against each other by the request.
         """
         self.workload = workload
+        self._each = each
         self.sketch: Sketch = sketch_of(workload)
         self.model: ModelBytes = model_bytes(workload)
-        self._divisible = _divisible(workload, self.sketch)
+        self._divisible = replace(_divisible(workload, self.sketch), each=each)
         self._prepared: _Prepared | None = None
         self._index: dict[tuple[str, int], _Pool] = {}
         self._priced: dict[tuple[float, float, float], tuple[Priced, ...]] = {}
@@ -153,15 +159,16 @@ class Search:
                 self._refused[chip.key, count] = silicon
                 continue
             unknown = unknown_link(chip, count)
-            if unknown:
+            if unknown and self.workload.trains:
                 self._refused[chip.key, count] = unknown
                 continue
-            chips = Chips(count, silicon.domain, silicon.kind == "gpu" and silicon.domain > 1)
+            domain = silicon.domain if not unknown or not unknown_link(chip, min(count, silicon.domain)) else 1
+            chips = Chips(count, domain, silicon.kind == "gpu" and silicon.domain > 1, apart=bool(unknown))
             if chips not in made:
                 made[chips] = grid_of(self._divisible, chips)
             grid = made[chips]
             if not len(grid):
-                self._refused[chip.key, count] = f"a batch of {self.workload.batch} does not divide over {count} chips"
+                self._refused[chip.key, count] = _undivided(self.workload.batch, count)
                 continue
             kept.append(_Pool(chip.key, count, start, start + len(grid), silicon))
             start += len(grid)
@@ -253,7 +260,8 @@ class Search:
                 shift[rows] = predictor.shift_at_latest(told.table.rows(rows), self._labels(runtime, first, one.regime), YEAR)
             slower = BORROWED_SHIFT if self._stack(runtime, one.regime).borrowed else 0.0
             seconds = seconds + one.times * told.seconds * np.exp(shift + slower)
-        weighed = np.where(prepared.fits, seconds * prepared.handicap, np.inf)
+        taken = prepared.grid.data if self._each else 1.0
+        weighed = np.where(prepared.fits, seconds * prepared.handicap / taken, np.inf)
         best: dict[tuple[str, int], int] = {}
         for pool in prepared.pools:
             row = pool.start + int(weighed[pool.start : pool.stop].argmin())
@@ -289,6 +297,8 @@ class Search:
         scale = (float(seconds[row]) - frame_s) / max(sum(terms.values()), 1e-300)
         return Found(
             self._plan(prepared.grid, row),
+            self._stack(runtime, prepared.passes[-1].regime).library if tier == "published" else "",
+            int(prepared.grid.micro[row]) if not self.workload.trains else self.workload.batch // int(prepared.grid.data[row]),
             float(seconds[row]),
             sigma,
             tier,
@@ -331,6 +341,16 @@ def _divisible(workload: Workload, sketch: Sketch) -> Divisible:
     unknown = (routed_experts(workload) or USUAL_EXPERTS) if sketch.expert_parameters else 1
     experts = int(sketch.experts) or unknown
     return Divisible(workload.batch, int(heads), max(1, int(sketch.layers)), experts, length, workload.trains)
+
+
+def _undivided(batch: int, count: int) -> str:
+    """Return that a batch is not divided over chips that train, and which batches and counts next to these are."""
+    below, above = batch // count * count, -(-batch // count) * count
+    batches = " or ".join(f"{near:,}" for near in (below, above) if near)
+    fewer = next(chips for chips in range(min(count, batch), 0, -1) if batch % chips == 0)
+    more = next((chips for chips in range(count, batch + 1) if batch % chips == 0), 0)
+    counts = " or ".join(str(near) for near in (fewer, more) if near)
+    return f"a batch of {batch} does not divide over {count} chips: a batch of {batches} would, or {counts} chips"
 
 
 def _divisions(grid: Grid) -> Numbers:

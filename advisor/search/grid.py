@@ -3,6 +3,9 @@
 Tensor parallelism stays inside the fast link's domain and divides heads; pipeline stages divide layers and are left to GPUs,
 since programs on TPUs shard instead; context parallelism is for long sequences; experts are spread over replicas. Weights are
 either held whole by each replica or sharded over all of them. A replica takes its share at once or in parts.
+
+A step of training needs all its chips, and its batch in equal parts. Replicas that answer requests have nothing to say to each
+other: each takes its share, rounded up, and chips that make no whole replica, or that no request is left for, are idle.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,6 +31,7 @@ class Divisible:
         batch: samples of a global step. heads, layers, experts: 0 or 1 where there is nothing to divide.
         length: positions of a sample.
         trains: whether there is a backward pass; without one nothing is recomputed or sharded in parts.
+        each: whether `batch` is what every replica takes, however many there are.
     """
 
     batch: int
@@ -36,15 +40,20 @@ class Divisible:
     experts: int
     length: int
     trains: bool
+    each: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Chips:
-    """Chips of a pool as plans see them: how many, how many the fast link joins, and whether stages are usual."""
+    """Chips of a pool as plans see them: how many, how many the fast link joins, and whether stages are usual.
+
+    `apart` says that nothing is known of a link beyond the fast one, so that replicas stay within it and share nothing.
+    """
 
     count: int
     domain: int
     stages: bool
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,7 @@ _FIELDS = ("data", "tensor", "pipeline", "context", "expert", "virtual", "sharde
 
 
 def grid_of(work: Divisible, chips: Chips) -> Grid:
-    """Return every legal plan of a workload on a number of chips; none when its batch cannot be divided.
+    """Return every legal plan of a workload on a number of chips; none when it trains and its batch cannot be divided.
 
     Args:
         work: what may be divided.
@@ -95,20 +104,29 @@ def _plans(work: Divisible, chips: Chips) -> Iterator[tuple[float, ...]]:
             for context in _powers(
                 min(_MOST_CONTEXT, chips.count // (tensor * pipeline), work.length // _LEAST_CONTEXT_POSITIONS)
             ):
-                data, left = divmod(chips.count, tensor * pipeline * context)
-                if left or data < 1 or work.batch % data:
+                if chips.apart and tensor * context > chips.domain:
                     continue
-                yield from _replicas(work, data, tensor, pipeline, context)
+                data, idle = divmod(chips.count, tensor * pipeline * context)
+                if work.trains and (idle or work.batch % data):
+                    continue
+                yield from _replicas(work, _busy(work, data), tensor, pipeline, context, chips.apart)
 
 
-def _replicas(work: Divisible, data: int, tensor: int, pipeline: int, context: int) -> Iterator[tuple[float, ...]]:
-    share = work.batch // data
-    experts = _powers(min(work.experts, data)) if work.experts > 1 else (1,)
+def _busy(work: Divisible, data: int) -> int:
+    """Return how many replicas get work: all, unless as many requests are taken in as long a time by fewer."""
+    return data if work.trains or work.each else -(-work.batch // -(-work.batch // data))
+
+
+def _replicas(
+    work: Divisible, data: int, tensor: int, pipeline: int, context: int, apart: bool
+) -> Iterator[tuple[float, ...]]:
+    share = work.batch if work.each else -(-work.batch // data)
+    experts = _powers(min(work.experts, data)) if work.experts > 1 and not apart else (1,)
     virtual = 2 if pipeline > 1 and work.layers >= 4 * pipeline else 1
     for expert in experts:
         if expert > 1 and (work.experts % expert or data % expert):
             continue
-        for sharded in {1, data}:
+        for sharded in {1} if apart else {1, data}:
             if sharded > 1 and pipeline > 1:
                 continue  # gathered weights of every stage for every micro-batch: not done in practice
             for micro in _micro_batches(share) if work.trains else (share,):

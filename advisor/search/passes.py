@@ -10,6 +10,7 @@ from advisor.cost.fitting import baseline_of
 from advisor.cost.known import known_predictor
 from advisor.cost.predictor import Table
 from advisor.cost.silicon import Silicon
+from advisor.cost.terms import behind, gathered_s
 from advisor.search.grid import Grid
 from core.sketch import DECODE, FORWARD, PREFILL, TRAINING, Setup, Sketch
 from core.sketching import output_of, prompt_of
@@ -81,7 +82,11 @@ def priced(one: Pass, manner: tuple[float, float, float]) -> Priced:
         where = _BREAKDOWN.get(name, "communication")
         parts[where] = parts[where] + value if where in parts else np.broadcast_to(value, size)
     parts["bubble"] = base.bubble * parts["compute"]
-    return Priced(base.seconds, known_predictor(one.regime == TRAINING).table(base), parts)
+    seconds = base.seconds
+    if one.regime != TRAINING:
+        gathered = gathered_s(one.columns)
+        seconds, parts["communication"] = behind(seconds, gathered), parts["communication"] + gathered
+    return Priced(seconds, known_predictor(one.regime == TRAINING).table(base), parts)
 
 
 def passes_of(
@@ -120,7 +125,7 @@ def _columns(
         ]
     )
     wide = {one.name: getattr(few, one.name)[owner] for one in fields(Columns)}
-    replica = wide["batch"] / grid.data
+    replica = grid.micro if not workload.trains else wide["batch"] / grid.data
     islands = np.array(
         [max(1.0, float(np.ceil(count / silicon.domain))) if silicon.kind == "tpu" else 1.0 for silicon, count in pools]
     )
@@ -129,8 +134,11 @@ def _columns(
         "expert_ways": grid.expert, "virtual": grid.virtual, "sharded": grid.sharded, "micro": grid.micro,
         "parts": np.maximum(1.0, replica / grid.micro), "recompute": grid.recompute, "islands": islands[owner],
     }  # fmt: skip
+    if not workload.trains:
+        # one replica answers its share of the requests on its own chips; prompts are a pass of their own
+        each = wide["positions"] / wide["batch"]
+        wide |= {"batch": replica, "positions": replica * each, "data": np.ones_like(replica)}
+        wide["chips"] = grid.tensor * grid.pipeline * grid.context
     if regime == DECODE:
-        # one replica makes its share of the sequences on its own chips; prompts are a pass of their own
-        wide |= {"batch": replica, "prompt": np.zeros_like(replica), "chips": wide["chips"] / grid.data}
-        wide["data"] = np.ones_like(replica)
+        wide["prompt"] = np.zeros_like(replica)
     return Columns(**wide)

@@ -43,9 +43,10 @@ def parts_of(model: ModelBytes, grid: Grid, batch: float, apart: Apart, reserve_
     if model.trains:
         parts |= _training(model, grid, batch, share, held)
     else:
-        cut = grid.data * grid.tensor * grid.pipeline * grid.context
-        parts["key-value cache"] = model.cache / cut
-        parts["activations"] = model.forward_activations / (grid.data * grid.tensor * grid.context)
+        cut = grid.tensor * grid.pipeline * grid.context
+        held_at_once = grid.micro / batch
+        parts["key-value cache"] = model.cache * held_at_once / cut
+        parts["activations"] = model.forward_activations * held_at_once / (grid.tensor * grid.context)
     parts["gathered layers"] = np.where(grid.sharded > 1, 2.0 * model.largest_layer / grid.tensor, 0.0)
     parts["workspace"] = model.workspace * grid.micro / batch / (grid.tensor * grid.context)
     parts[RESERVE] = reserve_bytes

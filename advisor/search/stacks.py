@@ -25,6 +25,11 @@ _COMPILED_LENDERS = (
     "trtllm",
 )  # fmt: skip
 _OTHER_LENDERS = ("torch/llm-foundry", "torch", "mxnet", "tensorflow+xla", "torch/gpt-fast", "jax")
+TITLES = {
+    "jax/maxtext": "MaxText", "jax/pax": "Pax", "jax/t5x": "T5X", "jax/t5x-vit": "T5X", "torch/nemo": "NVIDIA NeMo",
+    "torch/llm-foundry": "MosaicML LLM Foundry", "torch/gpt-fast": "gpt-fast",
+}  # fmt: skip
+"""Libraries that stand for a runtime, as their authors write them."""
 BORROWED_SIGMA = 0.20
 BORROWED_SHIFT = 0.16
 """Spread of a borrowed figure, and the mean of ln(time) above the lender's: that of a half-normal of this spread."""
@@ -43,6 +48,11 @@ class Stack:
     own: str
     label: str
     borrowed: bool
+
+    @property
+    def library(self) -> str:
+        """The library whose figures these are; empty where they are of the runtime by itself, or another's."""
+        return "" if self.borrowed or self.label == self.own else TITLES.get(self.label, self.label)
 
 
 def stack_for(runtime: str, model_class: str, regime: str, seen: Mapping[str, frozenset[str]]) -> Stack:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from advisor.search import Search
+from advisor.spare import chips_used, copies
 from advisor.split.sides import Side, Variant
 from core.device import Accelerator
 from core.sketch import DECODE, PREFILL
@@ -56,7 +57,7 @@ def replicas_of(prompt: int, output: int, sides: Sequence[Side], variant: Varian
         search.prepare((_chip(side), chips) for (_, chips), side in open_sizes.items())
         for (key, chips), side in open_sizes.items():
             best = search.best(side.runtime, _chip(side), chips)
-            if isinstance(best, str) or not best.fits or (best.plan.data * best.plan.fsdp > 1 and places == 1):
+            if isinstance(best, str) or not best.fits or chips_used(best.plan) < chips or (places == 1 and copies(best.plan) > 1):
                 continue
             passes = {each.regime: each.seconds for each in search.passes(side.runtime, key, chips)}
             kept = dict(best.memory).get("key-value cache", 0.0) * chips * prompt / (prompt + output / 2)

@@ -5,13 +5,19 @@ from functools import cache
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import catalog
 import intake
 from advisor import Question, advise
-from advisor.batches import MOST_OF_A_REPLICA, Batches
+from advisor.batches import Batches
+from advisor.spare import copies
 from core.advice import Estimate, Recommendation
 from core.device import Pool
+from core.probe import Runtime
 from core.workload import Workload
+from intake.at_once import AT_ONCE
 
 SERVING: dict[str, Any] = {"task": "serve", "model": {"preset": "llama-3-8b"}, "prompt": 512, "output": 128,
                            "targets": {"requests_per_s": 4, "latency_ms": 10_000}}  # fmt: skip
@@ -83,7 +89,7 @@ def test_no_replica_takes_more_at_once_than_a_server_would_and_larger_pools_serv
         best = asked(replace(H100, count=count, price_usd_per_h=3.0 * count, hosts=-(-count // 8)), batches=batches()).ranked[0]
         assert best.candidate.requests is not None
         assert best.served is not None
-        assert best.candidate.requests <= MOST_OF_A_REPLICA * best.candidate.plan.data * best.candidate.plan.fsdp
+        assert best.candidate.requests <= AT_ONCE[-1] * copies(best.candidate.plan)
         limits.append(best.served.limit_per_s)
     assert limits[1] > 6 * limits[0]
     assert limits[2] > 2.5 * limits[1]
@@ -94,6 +100,37 @@ def test_three_chips_serve_too() -> None:
     assert best is not None
     assert best.candidate.requests is not None
     assert best.candidate.requests % 3 == 0
+
+
+@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@given(st.integers(1, 40), st.integers(1, 9), st.sampled_from(["h100-sxm", "l4", "rtx4090"]))
+def test_more_chips_never_serve_fewer_requests(count: int, more: int, key: str) -> None:
+    chip, torch = catalog.accelerator(key), Runtime("torch-compile", "torch", "compile")
+    pools = [Pool(key, size, "gpu", 1.0, "test") for size in (count, count + more)]
+    places = Batches(batches()[::4], [(pool, chip) for pool in pools])
+    limits: list[float] = []
+    for pool in pools:
+        found = places.estimate(torch, pool, chip)
+        assert isinstance(found, Estimate)
+        assert found.served is not None
+        limits.append(found.served.limit_per_s)
+    assert limits[1] >= limits[0] * (1 - 1e-9)
+
+
+def test_permuting_pools_changes_nothing() -> None:
+    five, seven = replace(H100, count=5, price_usd_per_h=15.0), replace(H100, count=7, price_usd_per_h=21.0)
+    first, second = asked(five, L4, seven, batches=batches()), asked(seven, five, L4, batches=batches())
+    assert first == second
+
+
+def test_chips_that_make_no_whole_replica_are_said_to_be_idle() -> None:
+    large = {**SERVING, "model": {"preset": "llama-3-8b", "layers": 80, "width": 8192, "heads": 64, "hidden": 28672}}
+    workload, tried = intake.read_document(large), intake.batches_of(large)
+    pool = replace(H100, count=5, price_usd_per_h=15.0)
+    best = advise(Question(workload, (pool,), (), (), (), "cost", "2026-12-01", named=True, batches=tried))
+    assert best.best is not None
+    assert best.best.candidate.plan.tensor == 4
+    assert "tensor parallel over 4, 4 of 5 chips used" in best.sentence
 
 
 def test_no_more_at_once_than_almost_surely_fit() -> None:

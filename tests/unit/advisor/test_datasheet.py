@@ -189,7 +189,7 @@ def test_activations_are_computed_again_only_when_it_pays_or_nothing_else_fits()
 def test_a_batch_that_does_not_divide_over_the_chips_is_said_so() -> None:
     asked = pool("h100-sxm", 8)
     found = Datasheets(tower(batch=12), [(asked, GPU)]).estimate(runtime("jax"), asked, GPU)
-    assert found == "a batch of 12 does not divide over 8 chips"
+    assert found == "a batch of 12 does not divide over 8 chips: a batch of 8 or 16 would, or 6 or 12 chips"
     answer = advise(question(tower(batch=12), pools=(pool("h100-sxm", 8),)))
     assert {item.flag for item in answer.excluded} == {"topology"}
 
@@ -295,3 +295,14 @@ def test_a_single_gpu_a_single_tpu_and_the_attached_machine_stand_side_by_side()
     outcomes = block_measurements(workload, "jax", {"first": 0.01, "middle": 0.02})
     answer = advise(question(workload, outcomes, pools=(HERE, pool("tpu-v6e"), pool("h100-sxm"))))
     assert {e.candidate.pools[0].accelerator for e in answer.ranked} == {"cpu:0", "tpu-v6e", "h100-sxm"}
+
+
+def test_an_answer_names_the_library_whose_tuned_programs_its_figure_stands_on() -> None:
+    asked = pool("h100-sxm", 8)
+    answer = advise(question(transformer(), pools=(asked,), runtimes=(runtime("torch-compile"),)))
+    assert answer.best is not None
+    assert answer.best.step_time_s is not None
+    assert answer.best.step_time_s.tier == "published"
+    assert "of programs in NVIDIA NeMo, as their authors tuned them" in answer.rests_on
+    borrowed = advise(question(transformer(), pools=(asked,), runtimes=(runtime("tf-xla"),)))
+    assert "as their authors tuned them" not in borrowed.rests_on

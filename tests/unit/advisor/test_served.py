@@ -9,7 +9,7 @@ from advisor import Question, advise
 from advisor.queueing import Latencies, latencies
 from advisor.search import PassTime
 from advisor.served import Load, load_of, served_of, service_words
-from core.advice import Estimate, Plan, Recommendation
+from core.advice import Estimate, Recommendation
 from core.device import Pool
 from core.quantity import log_normal
 from core.workload import Targets, Workload
@@ -35,9 +35,9 @@ def asking(rate: float | None, latency_ms: float | None = None, objective: str =
     return replace(chat(), targets=Targets(latency_ms=latency_ms, requests_per_s=rate), objective=objective)
 
 
-def load(rate: float, plan: Plan | None = None, batch: int = 8) -> Load:
+def load(rate: float, replicas: int = 1, batch: int = 8) -> Load:
     workload = replace(asking(rate), batch=batch, units_per_step=32.0 * batch)
-    found = load_of(workload, PASSES, plan or Plan(), MEMORY, STEP)
+    found = load_of(workload, PASSES, -(-batch // replicas), MEMORY, STEP)
     assert found is not None
     return found
 
@@ -57,8 +57,8 @@ def best(workload: Workload, *pools: Pool) -> Estimate:
 
 
 def test_a_workload_without_a_rate_or_with_another_task_has_no_load() -> None:
-    assert load_of(asking(None), PASSES, Plan(), MEMORY, STEP) is None
-    assert load_of(replace(asking(5.0), task="infer"), PASSES, Plan(), MEMORY, STEP) is None
+    assert load_of(asking(None), PASSES, 8, MEMORY, STEP) is None
+    assert load_of(replace(asking(5.0), task="infer"), PASSES, 8, MEMORY, STEP) is None
 
 
 def test_a_step_of_one_request_keeps_its_weights_launches_and_no_other_s_share() -> None:
@@ -71,14 +71,21 @@ def test_a_step_of_one_request_keeps_its_weights_launches_and_no_other_s_share()
 
 
 def test_replicas_share_the_rate_and_the_batch() -> None:
-    found = load(4.0, Plan(data=4))
+    found = load(4.0, replicas=4)
     assert (found.replicas, found.places) == (4, 2)
     # two at once: 2 prompts of 0.8 / 2 s and 32 steps of 0.04 s
     assert found.limit_per_s() == pytest.approx(4 * 2 / (0.8 + 32 * 0.040))
 
 
+def test_a_batch_that_replicas_do_not_divide_serves_no_more_at_once_than_it_has() -> None:
+    found = load(4.0, replicas=5, batch=32)
+    # 6.4 a replica: steps take as long as those of 7, and 32 are answered in them
+    assert found.places == 7
+    assert found.limit_per_s() == pytest.approx(32 / (0.8 + 32 * 0.040))
+
+
 def test_the_percentiles_are_those_of_one_replica_s_queue() -> None:
-    found = load(3.0, Plan(data=2))
+    found = load(3.0, replicas=2)
     told = served_of(found)
     queue = latencies(1.5, found.prefill_s, found.steps, 32.0, 4)
     assert isinstance(queue, Latencies)
@@ -109,7 +116,7 @@ def test_more_than_can_be_served_has_no_latencies() -> None:
 
 def test_one_pass_a_request_is_a_queue_without_tokens() -> None:
     workload = replace(asking(20.0), blocks=chat().blocks[:1], batch=8)
-    found = load_of(workload, (PassTime("forward", 1.0, 0.1, (("compute", 0.1),)),), Plan(), (("weights", 1e9),), STEP)
+    found = load_of(workload, (PassTime("forward", 1.0, 0.1, (("compute", 0.1),)),), 8, (("weights", 1e9),), STEP)
     assert found is not None
     assert (found.tokens, found.prefill_s) == (1.0, 0.0)
     assert found.steps == ((1, pytest.approx(0.0125)), (8, 0.1))

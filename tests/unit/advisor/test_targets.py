@@ -59,7 +59,7 @@ def test_a_rate_is_held_against_what_can_be_served_and_its_slowest_answers_again
     held = aims_of(estimate(served=Served(5.0, 10.0, total_s=slowest)), asked)
     assert missed(held) == ("latency of 1000 ms (at 5 requests a second one in a hundred takes over 1,234 ms)",)
     over = aims_of(estimate(served=Served(5.0, 4.0)), asked)
-    assert missed(over) == ("rate of 5 requests a second (it serves 4 at most)",)
+    assert missed(over) == ("rate of 5 requests a second (it serves 4.00 at most)",)
     assert excess(over) == pytest.approx(1.25)
 
 

@@ -15,6 +15,10 @@ def test_what_serves_is_told_by_the_month_too() -> None:
     assert price_text(POOL, sample_workload()) == "$20.00 an hour, AWS us-east-1, on-demand"
 
 
+def test_several_machines_are_counted() -> None:
+    assert price_text(replace(POOL, hosts=3), sample_workload()).startswith("$20.00 an hour for 3 machines, AWS")
+
+
 def test_terms_on_which_it_costs_less_follow() -> None:
     pool = replace(POOL, other_terms=(Offer("spot", 8.0, "GCP us-east5, spot, price from 2026"),))
     assert price_text(pool, sample_workload()).endswith("on-demand; on other terms spot $8.00 (GCP us-east5)")

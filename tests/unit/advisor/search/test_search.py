@@ -42,21 +42,31 @@ WORK = st.builds(
     trains=st.booleans(),
 )  # fmt: skip
 POOL = st.builds(
-    Chips, count=st.sampled_from([1, 2, 6, 8, 16, 48, 64, 256]), domain=st.sampled_from([1, 4, 8, 72, 256]), stages=st.booleans()
+    Chips, count=st.sampled_from([1, 2, 5, 6, 7, 8, 16, 48, 64, 256]), domain=st.sampled_from([1, 4, 8, 72, 256]),
+    stages=st.booleans(),
 )
 
 
 @QUICK
-@given(WORK, POOL)
-def test_every_plan_is_legal(work: Divisible, chips: Chips) -> None:
+@given(WORK, POOL, st.booleans())
+def test_every_plan_is_legal(work: Divisible, chips: Chips, each: bool) -> None:
+    work = replace(work, each=each and not work.trains)
     grid = grid_of(work, chips)
     rows = zip(*(getattr(grid, name).astype(int).tolist() for name in (
         "data", "tensor", "pipeline", "context", "expert", "sharded", "micro", "virtual",
     )), strict=True)  # fmt: skip
     for data, tensor, pipeline, context, expert, sharded, micro, virtual in rows:
-        assert prod((data, tensor, pipeline, context)) == chips.count
-        assert work.batch % data == 0
-        assert (work.batch // data) % micro == 0
+        ways = prod((data, tensor, pipeline, context))
+        if work.trains:
+            assert ways == chips.count
+            assert work.batch % data == 0
+            assert (work.batch // data) % micro == 0
+        elif work.each:
+            assert micro == work.batch
+            assert chips.count - ways < tensor * context
+        else:
+            assert ways <= chips.count
+            assert data * micro >= work.batch > (data - 1) * micro
         assert tensor == 1 or (work.heads % tensor == 0 and tensor <= chips.domain)
         assert pipeline <= work.layers
         assert pipeline * virtual <= max(work.layers, 1)
@@ -84,8 +94,43 @@ def test_a_batch_that_does_not_divide_says_so() -> None:
     chip = catalog.accelerator("h100-sxm")
     search = Search(tower(batch=7))
     search.prepare([(chip, 8)])
-    assert search.best(RUNTIME, chip, 8) == "a batch of 7 does not divide over 8 chips"
+    assert search.best(RUNTIME, chip, 8) == "a batch of 7 does not divide over 8 chips: a batch of 8 would, or 7 chips"
     assert search.best(RUNTIME, chip, 4) == "4 x h100-sxm was not looked at"
+
+
+def test_replicas_that_answer_need_not_divide_anything() -> None:
+    chip = catalog.accelerator("h100-sxm")
+    work = tower(batch=32, task="infer")
+    five = found(work, chip, 5)
+    assert (five.plan.data * five.plan.fsdp, five.share) == (5, 7)
+    assert five.seconds == pytest.approx(found(tower(batch=7, task="infer"), chip, 1).seconds, rel=0.02)
+
+
+def test_replicas_that_save_no_time_stay_idle() -> None:
+    grid = grid_of(Divisible(batch=6, heads=1, layers=8, experts=1, length=1, trains=False), Chips(5, 8, stages=False))
+    assert {(data, micro) for data, micro in zip(grid.data, grid.micro, strict=True)} == {(3.0, 2.0)}
+
+
+def test_replicas_stay_within_a_link_that_is_known() -> None:
+    chip = catalog.accelerator("rtx4090")
+    search = Search(transformer(batch=24, task="infer"))
+    search.prepare([(chip, 24)])
+    best = search.best(RUNTIME, chip, 24)
+    assert isinstance(best, Found)
+    assert (best.plan.fsdp, best.plan.expert) == (1, 1)
+    training = Search(transformer(batch=24))
+    training.prepare([(chip, 24)])
+    assert training.best(RUNTIME, chip, 24) == "the rate of rtx4090 beyond 8 chips is not known"
+
+
+def test_weights_that_replicas_share_are_gathered_in_every_pass() -> None:
+    chip = catalog.accelerator("h100-sxm")
+    search = Search(transformer(batch=8, task="infer"))
+    search.prepare([(chip, 8)])
+    prepared, seconds = search._prepared, search.timed(RUNTIME).seconds
+    assert prepared is not None
+    alike = (prepared.grid.tensor == 1) & (prepared.grid.context == 1) & (prepared.grid.data == 8)
+    assert seconds[alike & (prepared.grid.sharded == 8)].min() > seconds[alike & (prepared.grid.sharded == 1)].max()
 
 
 @FEW
