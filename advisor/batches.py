@@ -50,22 +50,27 @@ class Batches:
         """
         if len(self._sheets) == 1:
             return self._sheets[0].estimate(runtime, pool, chip)
-        best: Estimate | None = None
-        first: Estimate | str = ""
-        for batch, sheets in zip(self._batches, self._sheets, strict=True):
-            found = sheets.estimate(runtime, pool, chip)
-            first = first or found
-            if isinstance(found, str):
+        place = self._best_place(runtime, pool, chip)
+        found = self._sheets[place].estimate(runtime, pool, chip)
+        if isinstance(found, str):
+            return found
+        requests = self._batches[place] * copies(found.candidate.plan)
+        asked = replace(found, candidate=replace(found.candidate, requests=requests))
+        return self._sheets[place].served(asked, fully=False)
+
+    def _best_place(self, runtime: Runtime, pool: Pool, chip: Accelerator) -> int:
+        """Return the place of the batch that serves best; of the first where none has a plan."""
+        best, most, roomy = 0, 0.0, 0
+        for place, sheets in enumerate(self._sheets):
+            seen = sheets.glance(runtime, pool, chip)
+            if isinstance(seen, str):
                 continue
-            if best is not None and best.fits and not found.fits:
+            room, rate = _room(seen[0]), seen[1]
+            if room == 0 and roomy > 0:
                 break  # no plan holds so many at once, and more need no less memory
-            if best is not None and _room(found) < _room(best):
-                continue
-            requests = batch * copies(found.candidate.plan)
-            one = sheets.served(replace(found, candidate=replace(found.candidate, requests=requests)), fully=False)
-            if best is None or _room(one) > _room(best) or _rate(one) > WORTH_IT * _rate(best):
-                best = one
-        return first if best is None else best
+            if room > roomy or most == 0 or (room == roomy and rate > WORTH_IT * most):
+                best, most, roomy = place, rate, room
+        return best
 
     def served(self, estimate: Estimate) -> Estimate:
         """Return an estimate with what requests meet, latencies among it, as `Datasheets.served` tells it of its own batch."""
@@ -82,10 +87,6 @@ class Batches:
         return self._sheets[self._batches.index(candidate.requests // copies(candidate.plan))]
 
 
-def _room(estimate: Estimate) -> int:
-    """Return whether it fits: 0 does not, 1 may, 2 does almost surely."""
-    return 0 if estimate.fits is False else 1 if (estimate.fit_chance or 1.0) < SURE else 2
-
-
-def _rate(estimate: Estimate) -> float:
-    return 0.0 if estimate.served is None else estimate.served.limit_per_s
+def _room(chance: float) -> int:
+    """Return how far it fits by its chance: 0 not, 1 perhaps, 2 almost surely."""
+    return 0 if chance == 0 else 1 if chance < SURE else 2

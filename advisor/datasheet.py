@@ -104,6 +104,18 @@ class Datasheets:
             parts = [(ALL_BLOCKS, 1.0)]
         return [(block, part) for block, part in parts if part > 0]
 
+    def glance(self, runtime: Runtime, pool: Pool, chip: Accelerator) -> tuple[float, float] | str:
+        """Return how likely the best plan fits and how many requests a second it answers, without the rest of its estimate.
+
+        Args:
+            runtime, pool, chip: as for `estimate`.
+        """
+        seen = self._search.glance(runtime.id, chip, pool.count)
+        if isinstance(seen, str):
+            return seen
+        chance = memory_of(seen.memory).chance_within(chip.memory_bytes) if seen.fits else 0.0
+        return chance, seen.samples / seen.seconds
+
     def estimate(self, runtime: Runtime, pool: Pool, chip: Accelerator) -> Estimate | str:
         """Return the estimate of one runtime on one pool, or in one phrase why there is no legal plan or no rate.
 

@@ -67,6 +67,16 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Glance:
+    """What decides between plans: seconds of a step, samples of all replicas, (name, bytes) of one chip, whether it fits."""
+
+    seconds: float
+    samples: float
+    memory: tuple[tuple[str, float], ...]
+    fits: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PassTime:
     """One pass of the chosen plan, once.
 
@@ -191,6 +201,21 @@ class Search:
         timed = self.timed(runtime)
         row = timed.best[pool.key, pool.count]
         return self._found(self._prepared, runtime, pool, row, timed.seconds)
+
+    def glance(self, runtime: str, chip: Accelerator, count: int) -> Glance | str:
+        """Return what `best` finds, without what is only shown of it.
+
+        Args:
+            runtime, chip, count: as for `best`.
+        """
+        pool = self._index.get((chip.key, count))
+        if pool is None or self._prepared is None:
+            return self._refused.get((chip.key, count), f"{count} x {chip.key} was not looked at")
+        timed, grid = self.timed(runtime), self._prepared.grid
+        row = timed.best[pool.key, pool.count]
+        replicas = float(grid.data[row]) if self._each else 1.0
+        memory = tuple((name, float(part[row])) for name, part in self._prepared.memory.items())
+        return Glance(float(timed.seconds[row]), self.workload.batch * replicas, memory, bool(self._prepared.fits[row]))
 
     def passes(self, runtime: str, key: str, count: int) -> tuple[PassTime, ...]:
         """Return the passes of the best plan of a runtime on a pool that has one.

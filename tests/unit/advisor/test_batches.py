@@ -12,6 +12,7 @@ import catalog
 import intake
 from advisor import Question, advise
 from advisor.batches import Batches
+from advisor.datasheet import Datasheets
 from advisor.spare import copies
 from core.advice import Estimate, Recommendation
 from core.device import Pool
@@ -145,3 +146,17 @@ def test_every_latency_is_told_and_none_is_taken_for_met() -> None:
         assert one.served is not None
         assert one.target_chance is not None
         assert bool(one.served.total_s) == (one.served.utilisation < 1)
+
+
+@pytest.mark.parametrize("count", [1, 5, 8])
+def test_a_glance_tells_what_the_whole_estimate_tells(count: int) -> None:
+    chip, torch = catalog.accelerator("h100-sxm"), Runtime("torch-compile", "torch", "compile")
+    pool = replace(H100, count=count, price_usd_per_h=3.0 * count)
+    for workload in batches()[::3]:
+        sheets = Datasheets(workload, [(pool, chip)], each=True)
+        told, seen = sheets.estimate(torch, pool, chip), sheets.glance(torch, pool, chip)
+        assert isinstance(told, Estimate)
+        assert not isinstance(seen, str)
+        served = sheets.served(told, fully=False).served
+        assert served is not None
+        assert seen == (pytest.approx(told.fit_chance if told.fits else 0.0), pytest.approx(served.limit_per_s, rel=0.01))
