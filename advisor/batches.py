@@ -68,7 +68,7 @@ class Batches:
             room, rate = _room(seen[0]), seen[1]
             if room == 0 and roomy > 0:
                 break  # no plan holds so many at once, and more need no less memory
-            if room > roomy or most == 0 or (room == roomy and rate > WORTH_IT * most):
+            if room > roomy or most == 0 or (room == roomy > 0 and rate > WORTH_IT * most):
                 best, most, roomy = place, rate, room
         return best
 

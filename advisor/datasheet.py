@@ -81,7 +81,10 @@ class Datasheets:
         if found is None or isinstance(found, str) or step is None or (known is not None and (known.total_s or not fully)):
             return estimate
         workload = self._taken(found)
-        load = load_of(workload, self._search.passes(*key), found.share, estimate.memory_parts, step)
+        passes = self._search.passes(*key)
+        longer = step.mid / sum(one.times * one.seconds for one in passes)  # by the host's part and waits for input
+        passes = tuple(replace(one, seconds=one.seconds * longer) for one in passes)
+        load = load_of(workload, passes, found.share, estimate.memory_parts, step)
         if load is None or (known is not None and known.utilisation >= 1):
             return estimate
         served = served_of(load) if fully else limited(load)

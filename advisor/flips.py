@@ -36,7 +36,7 @@ def _price_flips(order: tuple[Contender, ...]) -> tuple[Flip, ...]:
     best = order[0]
     others = [c for c in order[1:] if not c.late and _sold_apart(c, best)]
     chip = next((c for c in others if c.device != best.device), None)
-    seller = next((c for c in others if c.device == best.device), None)
+    seller = next((c for c in others if c.device == best.device and _count(c) == _count(best)), None)
     rivals = [c for c in others if c is chip or c is seller]
     pairs = [(best, rivals[0], rivals[0]), *((rival, best, rival) for rival in rivals)] if rivals else []
     found: list[Flip] = []
@@ -46,6 +46,8 @@ def _price_flips(order: tuple[Contender, ...]) -> tuple[Flip, ...]:
         if not price or mover.score <= 0 or other.score <= 0:
             continue
         at, won = price * other.score / mover.score, winner.estimate.candidate.label
+        if (at > price) is not (mover is best):
+            continue  # the order does not go by the price alone
         found.append(Flip(f"price of {pool.label}", price, at, "USD per hour", won))
         found.extend(_use_flip(pool, at, won))
     return tuple(found)
@@ -63,13 +65,18 @@ def _use_flip(pool: Pool, usd_per_h: float, winner: str) -> tuple[Flip, ...]:
 
 def _sold_apart(other: Contender, best: Contender) -> bool:
     mine, theirs = best.estimate.candidate.pools[0], other.estimate.candidate.pools[0]
-    return mine.accelerator != theirs.accelerator or mine.where != theirs.where
+    return mine.accelerator != theirs.accelerator or (mine.where, mine.own) != (theirs.where, theirs.own)
+
+
+def _count(one: Contender) -> int:
+    return one.estimate.candidate.pools[0].count
 
 
 def _speed_flips(best: Contender, runner: Contender) -> tuple[Flip, ...]:
     """Return how slow the best must be, or how fast the next, for the order to change."""
-    if best.score <= 0 or runner.score <= 0:
-        return ()
+    served = best.estimate.served is not None or runner.estimate.served is not None
+    if best.score <= 0 or runner.score <= 0 or (served and best.value is best.estimate.cost_usd):
+        return ()  # what serves at a rate costs the same however fast it is, as long as it keeps up
     ratio = runner.score / best.score
     label = runner.estimate.candidate.label
     found: list[Flip] = []

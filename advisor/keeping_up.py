@@ -5,13 +5,15 @@ for the answer. The count is found here, and the pool of that count is then pric
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, exp
 
 from advisor.spare import chips_used, copies
 from core.advice import SURE, Estimate
 from core.quantity import Z_80
 
+SPARE = (1.0, 1.3, 2.0)
+"""Times the chips that just keep up that are looked at, where none meets every target yet."""
 _JUST_OVER = 1 + 1e-9
 """A pool that serves exactly what comes does not keep up: its queue grows."""
 
@@ -32,24 +34,33 @@ class Fleet:
 
 
 def fleets_of(estimates: Iterable[Estimate]) -> tuple[Fleet, ...]:
-    """Return what keeps up with the rate even where steps are as slow as their band says, of each chip of which nothing does.
+    """Return what keeps up with the rate even where steps are as slow as their band says, of each chip that nobody attached.
+
+    Where no pool of a chip meets the targets, fleets with room to spare are among them, since a queue is short where there is.
 
     Args:
-        estimates: of pools that were looked at, with what they serve.
+        estimates: of pools that were looked at, with what they serve and miss.
     """
     best: dict[str, Estimate] = {}
-    enough: set[str] = set()
+    least: dict[str, int] = {}
     for one in estimates:
         pool = one.candidate.pools[0]
         if pool.attached or one.served is None or (one.fit_chance or 1.0) < SURE:
             continue
-        if one.served.utilisation < 1:
-            enough.add(pool.accelerator)
+        if one.served.utilisation < 1 and not one.misses:
+            least[pool.accelerator] = min(pool.count, least.get(pool.accelerator, pool.count))
         known = best.get(pool.accelerator)
         if known is None or _rate_of_a_chip(one) > _rate_of_a_chip(known):
             best[pool.accelerator] = one
-    found = (fleet_of(best[key], Z_80) for key in sorted(best.keys() - enough))
-    return tuple(fleet for fleet in found if fleet is not None)
+    found: list[Fleet] = []
+    for key, one in sorted(best.items()):
+        fleet = fleet_of(one, Z_80)
+        if fleet is None or fleet.chips >= least.get(key, fleet.chips + 1):
+            continue
+        replicas = fleet.chips // fleet.together
+        spare = SPARE if key not in least else SPARE[:1]
+        found += [replace(fleet, chips=ceil(replicas * more) * fleet.together) for more in spare]
+    return tuple(dict.fromkeys(found))
 
 
 def fleet_of(estimate: Estimate, surely: float = 0.0) -> Fleet | None:

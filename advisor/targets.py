@@ -11,6 +11,9 @@ from core.format import three_digits
 from core.quantity import Quantity, log_normal
 from core.workload import Targets, Workload
 
+ENDLESS = 2.0
+"""Times as far as the rate is missed that a limit on latency counts as missed where more comes than is served (prior)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Aim:
@@ -99,11 +102,16 @@ def _of_service(served: Served, targets: Targets, sigma: float) -> tuple[Aim, ..
     asked, limit = served.requests_per_s, served.limit_per_s
     used = log_normal(served.utilisation, sigma, "datasheet")
     rate = Aim(f"rate of {asked:g} requests a second", 1.0, used, f"it serves {three_digits(limit)} at most")
-    if targets.latency_ms is None or not served.total_s:
+    if targets.latency_ms is None:
+        return (rate,)
+    name = f"latency of {targets.latency_ms:g} ms"
+    if served.utilisation >= 1:
+        return rate, Aim(name, 1.0, used.scaled(ENDLESS), "its queue grows without end")
+    if not served.total_s:
         return (rate,)
     slowest = served.total_s[-1].scaled(1e3)
     told = f"at {asked:g} requests a second one in a hundred takes over {_whole(slowest.mid)} ms"
-    return rate, Aim(f"latency of {targets.latency_ms:g} ms", targets.latency_ms, slowest, told)
+    return rate, Aim(name, targets.latency_ms, slowest, told)
 
 
 def _whole(value: float) -> str:

@@ -34,6 +34,8 @@ def terms_flips(order: tuple[Contender, ...], workload: Workload) -> tuple[Flip,
         order: ranked by cost, best first; those that miss a target are left out.
         workload: the job.
     """
+    if order[0].score <= 0:
+        return ()
     leading: dict[Pool, Contender] = {}
     for one in order:
         if not one.late and one.score > 0:

@@ -15,7 +15,7 @@ from core.run import RunOptions
 from core.workload import Workload
 from probes.inventory import devices as attached_devices
 from services.context import context
-from services.pools import KEYWORDS, larger_pools, obtainable, pools_for
+from services.pools import KEYWORDS, obtainable, pools_for, sized_pools
 from services.runtimes import known_runtimes
 
 
@@ -59,8 +59,10 @@ def answer(
     )
     found = advise(question)
     if batches:
-        more = larger_pools(workload, options.pools, fleets_of(found.ranked))
-        found = advise(replace(question, pools=tuple(dict.fromkeys((*pools, *more))))) if more else found
+        tried = {(pool.accelerator, pool.count) for pool in pools}
+        sized = sized_pools(workload, options.pools, fleets_of(found.ranked))
+        more = tuple(pool for pool in sized if (pool.accelerator, pool.count) not in tried)
+        found = advise(replace(question, pools=(*pools, *more))) if more else found
     if not impossible:
         return found
     found = replace(found, excluded=(*impossible, *found.excluded))

@@ -25,6 +25,8 @@ APART = ("infer", "serve", "preprocess")
 GIVEN, OWN = "price given", "own hardware"
 SAID = (GIVEN, OWN)
 """Where a pool is whose price the user said: an amount, or what the hardware cost."""
+ROOM_FOR_WEIGHTS = 0.8
+"""Part of a host's memory that weights may fill at most for a replica to find room in it, beside its cache (prior)."""
 FAR_BELOW = 4.0
 """Times below the lowest price known elsewhere, spot among them, from which on a price of the user's own list is doubted."""
 
@@ -36,19 +38,26 @@ class _Market:
     where: Where
     imported: tuple[Price, ...]
     today: date
-    task: str
+    workload: Workload
 
     def offer(self, chip: Accelerator, request: PoolRequest, together: int | None = None) -> Price | None:
         """Return the cheapest offer for a pool of which all or so many chips must be joined; None where none is known."""
-        joined = 1 if self.apart(chip) else together
+        joined = 1 if self.apart(chip) else together or self._replica(chip)
         return catalog.cheapest(
             chip.key, self.where, self.imported, request.terms, request.count, request.machine, together=joined
         )
 
+    def _replica(self, chip: Accelerator) -> int | None:
+        """Return the chips of a host where a replica that answers on its own finds room in one; None: all are joined."""
+        host = chip.chips_per_host or 1
+        weights = parameter_bytes(self.workload) * self.workload.parameter_count
+        alone = chip.kind == "gpu" and self.workload.task in APART and weights <= ROOM_FOR_WEIGHTS * host * chip.memory_bytes
+        return host if alone else None
+
     def apart(self, chip: Accelerator) -> bool:
         """Return whether chips of a kind serve as well in machines of their own, since no fast link joins them anyway."""
         alone = (chip.link_bytes_per_s or 0.0) <= (chip.host_bytes_per_s or 0.0)
-        return chip.kind == "gpu" and alone and self.task in APART
+        return chip.kind == "gpu" and alone and self.workload.task in APART
 
 
 def pools_for(workload: Workload, devices: Sequence[Device], asked: str, today: date | None = None) -> tuple[Pool, ...]:
@@ -82,8 +91,8 @@ def pools_for(workload: Workload, devices: Sequence[Device], asked: str, today: 
     return (*attached, *_from_catalog(market, workload))
 
 
-def larger_pools(workload: Workload, asked: str, fleets: Iterable[Fleet], today: date | None = None) -> tuple[Pool, ...]:
-    """Return pools that keep up with a rate of requests, of chips whose count was left open.
+def sized_pools(workload: Workload, asked: str, fleets: Iterable[Fleet], today: date | None = None) -> tuple[Pool, ...]:
+    """Return pools that keep up with a rate of requests, in whole machines or slices, of chips whose count was left open.
 
     Args:
         workload, asked, today: as for `pools_for`.
@@ -105,7 +114,7 @@ def larger_pools(workload: Workload, asked: str, fleets: Iterable[Fleet], today:
         if request is not None and count <= MOST_IN_A_FLEET:
             whole = max(fleet.together, min(count, chip.chips_per_host or 1))
             found.append(_priced(chip, replace(request, count=count, open=False), market, whole))
-    return tuple(pool for pool in found if pool.price_usd_per_h is not None)
+    return tuple(dict.fromkeys(pool for pool in found if pool.price_usd_per_h is not None))
 
 
 def _market(workload: Workload, today: date | None) -> _Market:
@@ -120,7 +129,7 @@ def _market(workload: Workload, today: date | None) -> _Market:
         strange = next((name for name in asked if name.strip().lower() not in found), None)
         if strange is not None and not where.own_only:
             raise unknown(f"where.{what}s", what, strange, found)
-    return _Market(where, imported, today or datetime.now(UTC).date(), workload.task)
+    return _Market(where, imported, today or datetime.now(UTC).date(), workload)
 
 
 def with_names_said(workload: Workload, asked: str) -> Workload:

@@ -28,6 +28,7 @@ from core.sketching import prompt_of, routed_experts, sketch_of
 from core.workload import Workload
 
 _SIMPLER = 0.01
+_LAST_RESORT = 1e6
 """A further way of dividing is taken only when it gains this much."""
 _OTHERS = 3
 USUAL_EXPERTS = 64
@@ -264,7 +265,7 @@ class Search:
             memory,
             need,
             need <= capacity,
-            1 + _SIMPLER * _divisions(grid),
+            1 + _SIMPLER * _divisions(grid, self.workload.trains),
             np.array([CHIP_HABITS[pool.silicon.kind].frame_s for pool in pools])[owner],
         )
 
@@ -338,6 +339,8 @@ class Search:
         )
 
     def _others(self, prepared: _Prepared, pool: _Pool, chosen: int, seconds: Numbers) -> tuple[tuple[Plan, float], ...]:
+        if self._each:  # for as many samples as the chosen plan takes
+            seconds = seconds * (prepared.grid.data[chosen] / prepared.grid.data)
         rows = np.flatnonzero(prepared.fits[pool.start : pool.stop]) + pool.start
         rows = rows[rows != chosen]
         if len(rows) > _OTHERS:
@@ -378,10 +381,10 @@ def _undivided(batch: int, count: int) -> str:
     return f"a batch of {batch} does not divide over {count} chips: a batch of {batches} would, or {counts} chips"
 
 
-def _divisions(grid: Grid) -> Numbers:
-    """Return how many things a plan asks for beyond plain replicas."""
+def _divisions(grid: Grid, trains: bool) -> Numbers:
+    """Return how many things a plan asks for beyond plain replicas; weights gathered to answer are the last resort."""
     ways = sum((degree > 1) * 1.0 for degree in (grid.tensor, grid.pipeline, grid.context, grid.expert))
-    return ways + (grid.sharded > 1) * 0.5 + (grid.recompute > 0) * 0.2
+    return ways + (grid.sharded > 1) * (0.5 if trains else _LAST_RESORT) + (grid.recompute > 0) * 0.2
 
 
 def _by_chip(pools: tuple[_Pool, ...]) -> list[tuple[_Pool, _Pool]]:

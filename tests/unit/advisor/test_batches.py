@@ -160,3 +160,40 @@ def test_a_glance_tells_what_the_whole_estimate_tells(count: int) -> None:
         served = sheets.served(told, fully=False).served
         assert served is not None
         assert seen == (pytest.approx(told.fit_chance if told.fits else 0.0), pytest.approx(served.limit_per_s, rel=0.01))
+
+
+def test_what_does_not_fit_is_told_by_the_fewest_requests_at_once() -> None:
+    large = {**SERVING, "model": {"preset": "llama-3-8b", "layers": 80, "width": 8192, "heads": 64, "hidden": 28672}}
+    chip, torch = catalog.accelerator("h100-sxm"), Runtime("torch-compile", "torch", "compile")
+    places = Batches(intake.batches_of(large), [(H100, chip)])
+    told = places.estimate(torch, H100, chip)
+    assert isinstance(told, Estimate)
+    assert (told.fits, told.candidate.requests) == (False, 1)
+
+
+def test_weights_are_gathered_to_answer_only_where_nothing_else_fits() -> None:
+    six = replace(H100, count=6, price_usd_per_h=18.0)
+    large = {**SERVING, "model": {"preset": "llama-3-8b", "layers": 80, "width": 8192, "heads": 64, "hidden": 28672}}
+    chip, torch = catalog.accelerator("h100-sxm"), Runtime("torch-compile", "torch", "compile")
+    told = Batches(intake.batches_of(large), [(six, chip)]).estimate(torch, six, chip)
+    assert isinstance(told, Estimate)
+    assert told.candidate.plan.fsdp == 1
+    odd = {**large, "model": {"preset": "llama-3-8b", "layers": 60, "width": 12288, "heads": 3, "kv_heads": 3, "hidden": 28672}}
+    three = replace(H100, count=3, price_usd_per_h=9.0)
+    alone = Batches(intake.batches_of(odd), [(three, chip)]).estimate(torch, three, chip)
+    assert isinstance(alone, Estimate)
+    assert alone.fits
+
+
+def test_what_can_be_served_counts_what_the_input_waits_for() -> None:
+    pictures: dict[str, Any] = {
+        "task": "serve", "model": {"preset": "resnet-50"}, "targets": {"requests_per_s": 100},
+        "data": {"bytes_per_sample": 120_000, "decode": "jpeg", "host_vcpus": 2},
+    }  # fmt: skip
+    chip, torch = catalog.accelerator("h100-sxm"), Runtime("torch-compile", "torch", "compile")
+    told = Batches(intake.batches_of(pictures), [(H100, chip)]).estimate(torch, H100, chip)
+    assert isinstance(told, Estimate)
+    assert told.served is not None
+    assert told.throughput is not None
+    assert told.served.limit_per_s == pytest.approx(told.throughput.mid, rel=0.01)
+    assert told.served.limit_per_s < 300  # two processors decode some 108 pictures a second each

@@ -32,19 +32,28 @@ def test_replicas_that_share_their_weights_are_had_as_a_whole() -> None:
 
 
 def test_a_margin_covers_steps_as_slow_as_their_band() -> None:
-    (fleet,) = fleets_of((estimate(100, 8),))
+    fleet = fleets_of((estimate(100, 8),))[0]
     assert fleet.chips == pytest.approx(100 * exp(Z_80 * SIGMA), abs=2)
     assert fleet.chips % 2 == 0
 
 
-def test_a_chip_of_which_a_pool_keeps_up_needs_no_larger_one() -> None:
-    both = (estimate(10, 8), estimate(10, 16), estimate(10, 4, key="l4"))
-    assert [fleet.accelerator for fleet in fleets_of(both)] == ["l4"]
+def test_where_a_pool_meets_all_only_a_smaller_one_is_looked_for() -> None:
+    # 16 a second on 8 chips: 10 need 3 of the 4 replicas, with the margin too
+    (smaller,) = fleets_of((estimate(10, 16),))
+    assert smaller == Fleet("h100-sxm", 6, 2)
+    assert fleets_of((estimate(14, 16),)) == ()
+
+
+def test_where_none_meets_all_fleets_with_room_to_spare_are_looked_for_too() -> None:
+    just, more, most = (fleet.chips for fleet in fleets_of((estimate(100, 8),)))
+    assert (more, most) == (pytest.approx(1.3 * just, abs=2), 2 * just)
+    late = replace(estimate(10, 16), misses=("latency of 100 ms",))
+    assert [fleet.chips for fleet in fleets_of((late,))] == [6, 8, 12]
 
 
 def test_the_pool_that_serves_most_by_the_chip_tells() -> None:
     small = replace(estimate(100, 3), candidate=Candidate("jax", (Pool("h100-sxm", 2, "gpu", 5.0, "test"),), Plan(tensor=2)))
-    (fleet,) = fleets_of((estimate(100, 8), small))
+    fleet = fleets_of((estimate(100, 8), small))[0]
     assert fleet.chips == pytest.approx(2 * 100 / 3 * exp(Z_80 * SIGMA), abs=2)
 
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from advisor import advise
+from advisor.flips import flips_of
 from advisor.ranking import RARE, Contender, chance_faster, confidence_of, ranked
-from core.advice import Candidate, Estimate, Plan, Recommendation
+from core.advice import Candidate, Estimate, Plan, Recommendation, Served
 from core.codec import from_json, to_json
 from core.device import Ownership, Pool
 from core.errors import BadInput, NotFound
@@ -306,3 +307,27 @@ def test_own_hardware_flips_by_the_share_of_its_hours_with_work() -> None:
         best = told(replace(own, utilisation=flip.at / 100 * share)).best
         assert best is not None
         assert best.candidate.pools[0].where == place
+
+
+def test_what_serves_at_a_rate_has_no_flip_by_its_step_time() -> None:
+    order = (contender("a", 1.0, key="h100", price=2.0), contender("b", 1.2, key="l4", price=2.0))
+    served = tuple(
+        replace(one, estimate=replace(one.estimate, served=Served(1.0, 2.0), cost_usd=one.value)) for one in order
+    )
+    found = flips_of(tuple(replace(one, value=one.estimate.cost_usd or one.value) for one in served), "cost", tower())
+    assert {flip.what for flip in found} == {"price of 1 x h100", "price of 1 x l4"}
+
+
+def test_a_price_that_would_have_to_move_the_wrong_way_is_no_flip() -> None:
+    led = (contender("a", 1.1, key="h100", price=2.0), contender("b", 1.0, 0.5, "datasheet", key="l4", price=2.0))
+    assert [flip for flip in flips_of(led, "cost", tower()) if flip.what.startswith("price")] == []
+
+
+def test_own_hardware_twice_flips_by_its_prices() -> None:
+    busy, idle = (Ownership(0.5, 0.1, share, "arithmetic") for share in (0.9, 0.5))
+    pools = tuple(
+        replace(pool("h100-sxm", 8, 8 * own.usd_per_chip_h), own=own, where="own hardware", apart=str(own.utilisation))
+        for own in (busy, idle)
+    )
+    told = advise(question(transformer(total=Total(steps=1e5)), pools=pools, objective="cost", runtimes=(runtime("jax"),)))
+    assert any(flip.what == "use of 8 x h100-sxm (0.9)" for flip in told.flips)

@@ -57,3 +57,8 @@ def _hours_of(one: Pool) -> float:
 def test_terms_move_no_other_objective(objective: str) -> None:
     answer = advise(question(JOB, pools=(CHEAP, on(DEAR, 2.0)), objective=objective, runtimes=(runtime("jax"),)))
     assert [one for one in answer.flips if one.what.startswith("all on ")] == []
+
+
+def test_no_terms_beat_what_costs_nothing() -> None:
+    free = replace(CHEAP, price_usd_per_h=0.0)
+    assert flips((free, on(DEAR, 2.0))) == []

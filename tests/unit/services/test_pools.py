@@ -12,7 +12,7 @@ from advisor.keeping_up import Fleet
 from core.device import Device, Pool
 from core.errors import BadInput
 from core.workload import Workload
-from services.pools import echoes, larger_pools, obtainable, pools_for, with_names_said
+from services.pools import echoes, obtainable, pools_for, sized_pools, with_names_said
 from services.price_lists import import_prices
 
 NOTE = "of the machines known here (1, 2, 4, 8 x h100-sxm) none has 5: see that it can be rented, or take 4 or 8"
@@ -256,19 +256,32 @@ def test_a_machine_has_no_price_of_another_machine() -> None:
     assert slices.where.startswith("GCP")
 
 
-def test_larger_pools_are_whole_machines_or_slices_of_chips_that_were_left_open() -> None:
+def test_sized_pools_are_whole_machines_or_slices_of_chips_that_were_left_open() -> None:
     fleets = (Fleet("h100-sxm", 83, 1), Fleet("tpu-v5e", 300, 8))
-    gpus, slices = larger_pools(understood(), "all", fleets)
+    gpus, slices = sized_pools(understood(), "all", fleets)
     assert (gpus.accelerator, gpus.count, gpus.hosts) == ("h100-sxm", 88, 11)
     assert slices.count >= 300
     assert slices.price_usd_per_h is not None
-    assert [pool.accelerator for pool in larger_pools(understood(), "tpu-v5e", fleets)] == ["tpu-v5e"]
+    assert [pool.accelerator for pool in sized_pools(understood(), "tpu-v5e", fleets)] == ["tpu-v5e"]
     for asked in ("tpu-v5e=8", "attached"):
-        assert larger_pools(understood(), asked, fleets) == ()
+        assert sized_pools(understood(), asked, fleets) == ()
 
 
 def test_a_fleet_of_replicas_is_priced_by_what_one_of_them_needs_together() -> None:
-    (apart,) = larger_pools(understood(), "all", (Fleet("l40s", 400, 1),))
+    (apart,) = sized_pools(understood(), "all", (Fleet("l40s", 400, 1),))
     (cluster,) = pools_for(understood(), (), "l40s=400")
     assert apart.price_usd_per_h is not None
     assert apart.price_usd_per_h <= (cluster.price_usd_per_h or inf)
+
+
+def test_replicas_need_no_cluster_and_a_model_larger_than_a_host_does() -> None:
+    def priced(layers: int) -> Pool:
+        model = {"preset": "llama-3-8b", "layers": layers, "width": 8192, "heads": 64, "hidden": 28672}
+        serving = intake.read_document({"task": "serve", "model": model, "batch": 8, "prompt": 64, "output": 8})
+        (pool,) = pools_for(serving, (CPU,), "h100-sxm=64")
+        return pool
+
+    small, large = priced(40).price_usd_per_h, priced(600).price_usd_per_h
+    assert small is not None
+    assert large is not None
+    assert small < large

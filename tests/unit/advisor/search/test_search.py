@@ -142,7 +142,7 @@ def test_the_best_plan_is_the_least_of_those_that_fit(pools: list[tuple[str, int
     search.prepare([(catalog.accelerator(key), count) for key, count in pools])
     timed, prepared = search.timed(RUNTIME), search._prepared
     assert prepared is not None
-    weighed = timed.seconds * (1 + 0.01 * _divisions(prepared.grid))
+    weighed = timed.seconds * (1 + 0.01 * _divisions(prepared.grid, trains))
     for pool in prepared.pools:
         fitting = [row for row in range(pool.start, pool.stop) if prepared.fits[row]]
         least = (
