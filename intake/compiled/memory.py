@@ -1,0 +1,95 @@
+"""How much memory XLA's CPU compiler sets aside for a program: for what it is given, for what it gives, and beside these.
+
+Source: `CompiledMemoryStats` of XLA, which `compiled.memory_analysis()` of JAX tells.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from intake.compiled.buffers import ALIGNMENT, POINTER, Buffer, Timeline
+from intake.compiled.lower import lower
+from intake.readers.stablehlo_program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """Bytes.
+
+    Args:
+        arguments: what the program is given.
+        results: what it gives out.
+        temporary: what lies beside.
+    """
+
+    arguments: int
+    results: int
+    temporary: int
+
+
+def planned(program: Program) -> Planned:
+    """Return what is set aside for a program.
+
+    Args:
+        program: with fixed shapes.
+
+    Raises:
+        BadInput: a shape is open.
+    """
+    body = lower(program)
+    time = Timeline()
+    answers = time.run(body, [None] * len(body.parameters)).returned
+    for at in (one for one in answers if one is not None):
+        at.answer = True
+    given = sum(body.ops[at].parts[0] for at in body.parameters)
+    table = POINTER * len(answers) if len(answers) > 1 else 0
+    return Planned(given, sum(body.ops[at].parts[0] for at in body.returns) + table, packed(spared(time.buffers)))
+
+
+def spared(buffers: Sequence[Buffer]) -> list[Buffer]:
+    """Return the buffers that need memory of their own: neither an answer nor put where an answer is not written yet.
+
+    Args:
+        buffers: all of a program.
+    """
+    hosts: list[list[Buffer]] = []
+    left: list[Buffer] = []
+    for one in sorted(buffers, key=lambda buffer: (-buffer.size, not buffer.answer)):
+        if one.answer:
+            hosts.append([one])
+            continue
+        host = next((held for held in reversed(hosts) if not any(one.meets(other) for other in held)), None)
+        (left if host is None else host).append(one)
+    return left
+
+
+def packed(buffers: Sequence[Buffer]) -> int:
+    """Return the bytes that buffers take when each is placed into the narrowest gap that is free while it lives.
+
+    The compiler tries two orders, the largest first and the longest-lived first, and takes the better.
+
+    Args:
+        buffers: to be placed.
+    """
+    largest = sorted(buffers, key=lambda one: (-one.size, one.born - one.dies))
+    longest = sorted(buffers, key=lambda one: (one.born - one.dies, -one.size))
+    return min(_placed(largest), _placed(longest))
+
+
+def _placed(buffers: Sequence[Buffer]) -> int:
+    placed: list[tuple[int, Buffer]] = []
+    end = 0
+    for one in buffers:
+        best, narrowest, at = -1, -1, 0
+        for start, other in sorted(((start, other) for start, other in placed if one.meets(other)), key=lambda pair: pair[0]):
+            gap = start - at
+            if gap >= one.size and (best < 0 or gap < narrowest):
+                best, narrowest = at, gap
+            at = max(at, _aligned(start + other.size))
+        best = at if best < 0 else best
+        placed.append((best, one))
+        end = max(end, best + one.size)
+    return end
+
+
+def _aligned(at: int) -> int:
+    return -(-at // ALIGNMENT) * ALIGNMENT
