@@ -10,7 +10,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from bench.flax_models import Case, shape
+from bench.flax_case import Case, shape
 
 
 def _linen(name: str, module: nn.Module, *inputs: Any) -> Case:

@@ -5,7 +5,6 @@ multiply-adds in products and convolutions, two FLOPs each; what else a model do
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -14,47 +13,8 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One model with its inputs.
-
-    Args:
-        name: of it.
-        variables: shapes of its parameters, and of its other state.
-        trained: the part of the variables that is trained.
-        inputs: shapes of what it is called with.
-        apply: (variables, *inputs) -> its answer.
-        flop: of its products, forward.
-        flop_training: of its products, forward and backward, by hand.
-    """
-
-    name: str
-    variables: Any
-    trained: Any
-    inputs: tuple[Any, ...]
-    apply: Callable[..., Any]
-    flop: int
-    flop_training: int
-
-    @property
-    def parameter_count(self) -> int:
-        """The pytree's own count."""
-        return sum(int(leaf.size) for leaf in jax.tree.leaves(self.trained))
-
-    def loss(self, variables: Any, *inputs: Any) -> Any:
-        """A loss of every element of the answer."""
-        return jnp.mean(jnp.square(jnp.asarray(self.apply(variables, *inputs), jnp.float32)))
-
-
-def shape(*sizes: int, dtype: Any = jnp.float32) -> Any:
-    """Return an input's shape."""
-    return jax.ShapeDtypeStruct(sizes, dtype)
-
-
-def _linen(name: str, module: nn.Module, inputs: tuple[Any, ...], flop: int, flop_training: int) -> Case:
-    variables = jax.eval_shape(module.init, jax.random.key(0), *inputs)
-    return Case(name, variables, variables["params"], inputs, module.apply, flop, flop_training)
+from bench.flax_case import Case, linen, shape
+from bench.flax_models_further import FURTHER
 
 
 class Mlp(nn.Module):
@@ -74,7 +34,7 @@ def mlp() -> Case:
     """MLP, batch 32; the first layer needs no gradient of its input."""
     sizes = (784, 512, 512, 256, 10)
     layers = [2 * 32 * a * b for a, b in pairwise(sizes)]
-    return _linen("mlp", Mlp(), (shape(32, 784),), sum(layers), 3 * sum(layers) - layers[0])
+    return linen("mlp", Mlp(), (shape(32, 784),), sum(layers), 3 * sum(layers) - layers[0])
 
 
 class Stage(nn.Module):
@@ -117,7 +77,7 @@ def resnet() -> Case:
         total += places * inner + places * inner * 9 + places * channels // 4 * 9
         inner = channels
     head = 2 * batch * 64 * 10
-    return _linen("resnet with groups", ResNet(), (shape(batch, 64, 64, 3),), total + head, 3 * (total + head) - stem)
+    return linen("resnet with groups", ResNet(), (shape(batch, 64, 64, 3),), total + head, 3 * (total + head) - stem)
 
 
 class Block(nn.Module):
@@ -163,7 +123,7 @@ def _blocks(batch: int, time: int, width: int, layers: int) -> int:
 def language() -> Case:
     """Decoder, 2 sequences of 32."""
     total = _blocks(2, 32, 64, 4) + 2 * 64 * 64 * 1000
-    return _linen("transformer, tied embeddings", Language(), (shape(2, 32, dtype=jnp.int32),), total, 3 * total)
+    return linen("transformer, tied embeddings", Language(), (shape(2, 32, dtype=jnp.int32),), total, 3 * total)
 
 
 class Vision(nn.Module):
@@ -185,7 +145,7 @@ def vision() -> Case:
     """ViT, 2 images of 64 x 64 in patches of 8."""
     stem = 2 * 2 * 64 * 96 * 3 * 64
     total = stem + _blocks(2, 65, 96, 3) + 2 * 2 * 96 * 100
-    return _linen("vision transformer", Vision(), (shape(2, 64, 64, 3),), total, 3 * total - stem)
+    return linen("vision transformer", Vision(), (shape(2, 64, 64, 3),), total, 3 * total - stem)
 
 
 class Recurrent(nn.Module):
@@ -201,7 +161,7 @@ def recurrent() -> Case:
     """LSTM, 4 sequences of 20 steps: 4 gates of (inputs + hidden) a step."""
     inputs, states, head = 2 * 4 * 20 * 4 * 48 * 24, 2 * 4 * 20 * 4 * 48 * 48, 2 * 4 * 20 * 48 * 8
     total = inputs + states + head
-    return _linen("lstm by scan", Recurrent(), (shape(4, 20, 24),), total, 3 * total - inputs)
+    return linen("lstm by scan", Recurrent(), (shape(4, 20, 24),), total, 3 * total - inputs)
 
 
 class Experts(nn.Module):
@@ -232,7 +192,7 @@ def experts() -> Case:
     router, send, layer = 2 * 32 * 32 * 4, 2 * 32 * 4 * 16 * 32, 2 * 4 * 16 * 32 * 128
     total = router + 2 * send + 2 * layer
     # backward: the router's weights, both operands of the combine, of `down`, and of `up` the weights alone
-    return _linen("mixture of experts", Experts(), (shape(32, 32),), total, total + router + 2 * send + 2 * layer + layer)
+    return linen("mixture of experts", Experts(), (shape(32, 32),), total, total + router + 2 * send + 2 * layer + layer)
 
 
 class Stacked(nn.Module):
@@ -258,7 +218,7 @@ def stacked() -> Case:
     """Decoder of 6 scanned layers with remat: forward twice, less the last product, whose result nothing needs again."""
     layers, head = _blocks(2, 16, 32, 6), 2 * 2 * 16 * 32 * 500
     last = 6 * 2 * 2 * 16 * 32 * 32 * 4
-    return _linen(
+    return linen(
         "transformer by scan, remat",
         Stacked(),
         (shape(2, 16, dtype=jnp.int32),),
@@ -283,7 +243,7 @@ def upwards() -> Case:
     """Autoencoder, 2 images of 32 x 32; a transposed convolution counts its input's places."""
     first = 2 * 2 * 16 * 16 * 16 * 3 * 9
     rest = 2 * 2 * 8 * 8 * 32 * 16 * 9 + 2 * 2 * 8 * 8 * 32 * 16 * 16 + 2 * 2 * 16 * 16 * 16 * 3 * 16
-    return _linen("autoencoder, transposed", Upwards(), (shape(2, 32, 32, 3),), first + rest, 3 * (first + rest) - first)
+    return linen("autoencoder, transposed", Upwards(), (shape(2, 32, 32, 3),), first + rest, 3 * (first + rest) - first)
 
 
 class _Perceptron(nnx.Module):
@@ -310,5 +270,7 @@ def perceptron() -> Case:
     return Case("nnx perceptron", state, state, (shape(8, 64),), apply, first + second, 3 * (first + second) - first)
 
 
-CASES: tuple[Callable[[], Case], ...] = (mlp, resnet, language, vision, recurrent, experts, stacked, upwards, perceptron)
+CASES: tuple[Callable[[], Case], ...] = (
+    mlp, resnet, language, vision, recurrent, experts, stacked, upwards, perceptron, *FURTHER,
+)  # fmt: skip
 """Each model, made when it is called."""
