@@ -1,11 +1,14 @@
-"""How near Tandem's liveness analysis comes to the memory that XLA's compiler plans for flax models on the CPU.
+"""How near Tandem comes to the memory that XLA's compiler plans for flax models on the CPU.
 
 Bound for exit 0: for each model, forward and with its gradients, arguments, results and temporary memory together within 10 % of
-`compiled.memory_analysis()`. Arguments must agree to the byte. XLA sets memory for all results aside before it starts, so here
-they are counted throughout, and what lies beside them at the worst moment is added. What falls short is what XLA's CPU compiler
-does besides: it splits sums over wide rows in two, so that what they add up is stored; writes grouped convolutions' gradients out
-without groups; copies operands into other layouts; and computes what does not change within a loop once before it, where it lies
-until the loop ends. It also lets results' memory serve before they are written, which is not counted here.
+what `compiled.memory_analysis()` says. Arguments must agree to the byte. Figures are those of `intake.compiled`, which follows
+what XLA's CPU compiler does with a program: what it rewrites, computes inside something else, keeps through loops, and puts in
+one place. Beside them, under `portable`, stands how far off the liveness analysis of `intake.picture` is, which holds for any
+target and knows nothing of that compiler: it is a witness and no bound. XLA sets memory for all results aside before it starts,
+so there they are counted throughout, and what lies beside them at the worst moment is added.
+
+The second half of the models (`bench.flax_models_further`, `bench.compiled_models`) was written after the first version of
+`intake.compiled`, to see whether what held for the others holds for them.
 
 Run: `python -m bench.compiled_memory [--json] [--only NAME]`.
 """
@@ -20,15 +23,19 @@ from typing import Any
 
 import jax
 
-from bench.flax_models import CASES, Case
+from bench.compiled_models import FURTHER
+from bench.flax_case import Case
+from bench.flax_models import CASES
 from core.graph import DTYPE_BITS, Graph
 from core.picture import WORD, greatest
 from core.symbols import value_of
+from intake.compiled.memory import planned
 from intake.picture.timeline import compute_dtype, forward_spans, peaks, traced_spans
 from intake.readers.stablehlo import module_graph
+from intake.readers.stablehlo_module import parse
 
 WITHIN = 0.10
-_LINE = "{:30} {:9} {:>11} {:>11} {:>11} {:>11} {:>12} {:>12} {:>7}"
+_LINE = "{:30} {:9} {:>11} {:>11} {:>11} {:>11} {:>12} {:>12} {:>7} {:>9}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +46,8 @@ class Row:
         model, task: which.
         arguments, arguments_xla: what it is given, as read and as compiled.
         results_xla, temporary_xla: as compiled.
-        results, temporary: of Tandem's liveness analysis: the answer, and what lies beside it at the worst moment.
+        results, temporary: as `intake.compiled` has them.
+        portable: arguments, results and temporary memory together, by the liveness analysis that holds for any target.
     """
 
     model: str
@@ -50,12 +58,22 @@ class Row:
     temporary_xla: int
     results: int
     temporary: int
+    portable: int
+
+    @property
+    def whole_xla(self) -> int:
+        """All that is set aside."""
+        return self.arguments_xla + self.results_xla + self.temporary_xla
 
     @property
     def off(self) -> float:
         """Relative difference of the whole."""
-        true = self.arguments_xla + self.results_xla + self.temporary_xla
-        return (self.arguments + self.results + self.temporary) / true - 1
+        return (self.arguments + self.results + self.temporary) / self.whole_xla - 1
+
+    @property
+    def off_portable(self) -> float:
+        """The same of the liveness analysis."""
+        return self.portable / self.whole_xla - 1
 
     @property
     def holds(self) -> bool:
@@ -69,6 +87,23 @@ def bytes_of(graph: Graph, at: int) -> int:
     return prod(value_of(extent, values) for extent in graph.tensors[at].shape) * DTYPE_BITS[graph.tensors[at].dtype] // 8
 
 
+def portable_of(graph: Graph, task: str, count: int) -> int:
+    """Return the bytes that the liveness analysis has for a program.
+
+    Args:
+        graph: of it.
+        task: `forward` or `gradients`.
+        count: of its arguments, a graph's first tensors.
+    """
+    dtype = compute_dtype(graph)
+    spans = forward_spans(graph, dtype) if task == "forward" else traced_spans(graph, dtype)
+    answered = {graph.tensors[at].storage for at in graph.outputs}
+    beside = [span for span in spans if span.storage not in answered]
+    values = {**dict(graph.symbols), WORD: DTYPE_BITS[dtype] // 8}
+    given = sum(bytes_of(graph, at) for at in (*range(count), *graph.outputs))
+    return given + greatest(peaks(beside, dict(graph.symbols)), values)
+
+
 def row_of(case: Case, task: str) -> Row:
     """Compile, read and compare one model."""
     function: Callable[..., Any] = case.apply if task == "forward" else jax.value_and_grad(case.loss, allow_int=True)
@@ -77,18 +112,13 @@ def row_of(case: Case, task: str) -> Row:
         return function(params, *inputs)
 
     lowered = jax.jit(step, keep_unused=True).lower(case.variables, *case.inputs)
-    planned = lowered.compile().memory_analysis()
-    graph = module_graph(lowered.as_text(debug_info=True).encode(), case.name)
-    dtype = compute_dtype(graph)
-    spans = forward_spans(graph, dtype) if task == "forward" else traced_spans(graph, dtype)
-    answered = {graph.tensors[at].storage for at in graph.outputs}
-    beside = [span for span in spans if span.storage not in answered]
-    values = {**dict(graph.symbols), WORD: DTYPE_BITS[dtype] // 8}
-    count = len(jax.tree.leaves((case.variables, case.inputs)))  # a graph's first tensors are its arguments
+    true = lowered.compile().memory_analysis()
+    text = lowered.as_text(debug_info=True).encode()
+    found = planned(parse(text, case.name))
+    count = len(jax.tree.leaves((case.variables, case.inputs)))
     return Row(
-        case.name, task, sum(bytes_of(graph, at) for at in range(count)), planned.argument_size_in_bytes,
-        planned.output_size_in_bytes, planned.temp_size_in_bytes, sum(bytes_of(graph, at) for at in graph.outputs),
-        greatest(peaks(beside, dict(graph.symbols)), values),
+        case.name, task, found.arguments, true.argument_size_in_bytes, true.output_size_in_bytes, true.temp_size_in_bytes,
+        found.results, found.temporary, portable_of(module_graph(text, case.name), task, count),
     )  # fmt: skip
 
 
@@ -98,14 +128,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only", help="a word of the model's name")
     asked = parser.parse_args(arguments)
-    cases = [case for case in (make() for make in CASES) if not asked.only or asked.only in case.name]
+    cases = [case for case in (make() for make in (*CASES, *FURTHER)) if not asked.only or asked.only in case.name]
     rows = [row_of(case, task) for case in cases for task in ("forward", "gradients")]
     held = bool(rows) and all(row.holds for row in rows)
     if asked.json:
-        plain = [asdict(row) | {"off": row.off, "holds": row.holds} for row in rows]
+        plain = [asdict(row) | {"off": row.off, "off_portable": row.off_portable, "holds": row.holds} for row in rows]
         print(json.dumps({"schema_version": 1, "holds": held, "rows": plain}, indent=1))
         return 0 if held else 1
-    print(_LINE.format("model", "task", "arguments", "XLA's", "results", "XLA's", "temporary", "XLA's", "off %"))
+    print(_LINE.format("model", "task", "arguments", "XLA's", "results", "XLA's", "temporary", "XLA's", "off %", "portable"))
     for row in rows:
         cells = (
             row.model,
@@ -116,11 +146,15 @@ def main(arguments: Sequence[str]) -> int:
             row.results_xla,
             row.temporary,
             row.temporary_xla,
+            f"{100 * row.off:.1f}",
+            f"{100 * row.off_portable:.1f}",
         )
-        print(_LINE.format(*cells, f"{100 * row.off:.1f}") + ("" if row.holds else "  FALLS SHORT"))
+        print(_LINE.format(*cells) + ("" if row.holds else "  FALLS SHORT"))
     near = sum(row.holds for row in rows)
     worst = max((abs(row.off) for row in rows), default=0.0)
-    said = f"{near} of {len(rows)} rows within {100 * WITHIN:.0f} %, the worst off by {100 * worst:.1f} %"
+    plain = sum(abs(row.off_portable) <= WITHIN for row in rows)
+    bound = f"within {100 * WITHIN:.0f} %"
+    said = f"{near} of {len(rows)} rows {bound}, the worst off by {100 * worst:.1f} %; the portable analysis {plain} {bound}"
     print(f"{'HOLDS' if held else 'FALLS SHORT'}: {said}")
     return 0 if held else 1
 

@@ -161,14 +161,19 @@ class Run:
         return [self.time.new(size, at) for size in op.parts]
 
     def _loop(self, op: Op, last: dict[int, int]) -> list[Buffer | None]:
-        """Go through a loop: what it changes lies in one buffer throughout, in that of its first value where nothing else needs it."""
+        """Go through a loop: what it changes lies in one buffer, in that of its first value where nothing else needs it."""
         (inner,) = op.bodies
         carried: list[Buffer | None] = []
         for i, (at, size) in enumerate(zip(op.operands, op.parts, strict=True)):
             place = self.places[at][0]
             changes = inner.returns[i] != inner.parameters[i]
             alone = op.operands.count(at) == 1 and not any(place is other for other in carried)
-            owned = place is not None and self._owner(at) not in self.given and alone and self.body.ops[last.get(self._owner(at), at)] is op
+            owned = (
+                place is not None
+                and self._owner(at) not in self.given
+                and alone
+                and self.body.ops[last.get(self._owner(at), at)] is op
+            )
             carried.append(place if not changes or owned else self.time.new(size))
         start, before = self.time.clock, len(self.time.buffers)
         run = self.time.run(inner, carried)
@@ -176,7 +181,9 @@ class Run:
         for i, (place, made) in enumerate(zip(carried, run.returned, strict=True)):
             if place is None or inner.returns[i] == inner.parameters[i] or made is place:
                 continue
-            if made is None or not any(made is one for one in fresh):  # what was there before the loop, or twice: copied at its end
+            if made is None or not any(
+                made is one for one in fresh
+            ):  # what was there before the loop, or twice: copied at its end
                 continue
             fresh = [one for one in fresh if one is not made]
             ended, reader = run.read.get(inner.parameters[i], (start, -1))

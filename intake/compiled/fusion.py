@@ -1,8 +1,8 @@
 """Which operations XLA's CPU compiler computes inside others, so that they never reach memory, and what then is one kernel.
 
-Sources (github.com/openxla/xla): service/instruction_fusion.cc and service/cpu/cpu_instruction_fusion.cc. An operation is computed
-inside each of its readers that can take it, over again for each where that is cheap; where one of them needs it in memory, it is
-stored as well, and not done again if it reads more than it makes.
+Sources (github.com/openxla/xla): service/instruction_fusion.cc and service/cpu/cpu_instruction_fusion.cc. An operation is
+computed inside each of its readers that can take it, over again for each where that is cheap; where one of them needs it in
+memory, it is stored as well, and not done again if it reads more than it makes.
 """
 
 from dataclasses import dataclass, field
@@ -11,14 +11,14 @@ from intake.compiled.hlo import DEAR, ELEMENTWISE, Body, Op
 from intake.compiled.library import calls
 
 _MOVES = frozenset({
-    "reshape", "bitcast_convert", "broadcast_in_dim", "concatenate", "dynamic_slice", "dynamic_update_slice", "iota", "pad", "reverse",
-    "slice", "transpose",
+    "reshape", "bitcast_convert", "broadcast_in_dim", "concatenate", "dynamic_slice", "dynamic_update_slice", "iota", "pad",
+    "reverse", "slice", "transpose",
 })  # fmt: skip
 _FUSED = ELEMENTWISE | _MOVES | {"gather", "reduce"}
 IN_PLACE = {"dynamic_update_slice": 0, "scatter": 0}
 """Operations that are written into one of their operands, and which."""
-_MOST_JOINED, _LEAST_ROW, _LEAST_JOINED = 8, 64, 2048
-"""A concatenation along the last axis of more operands, or of rows and a whole of at least so many bytes, stands alone."""
+_MOST_JOINED, _LONG_ROW = 8, 128
+"""A concatenation of more operands, or along the last axis to rows of at least so many elements, stands alone."""
 
 
 @dataclass(slots=True)
@@ -51,7 +51,9 @@ class Kernel:
         able: list[int] = []
         for one in self.reads(body):
             readers = [at for at in self.members if one in body.ops[at].operands]
-            if all(at in self.plain and body.ops[at].name in ELEMENTWISE for at in readers) or (one == first and readers == [self.at]):
+            if all(at in self.plain and body.ops[at].name in ELEMENTWISE for at in readers) or (
+                one == first and readers == [self.at]
+            ):
                 able.append(one)
         return able
 
@@ -90,10 +92,12 @@ def kernels_of(body: Body) -> dict[int, Kernel]:
         if not everywhere:
             found[at] = Kernel(at, {at}, {at})
             inside[at].append(at)
-    return {at: kernel for at, kernel in found.items() if kernel.members != {at} or body.ops[at].name not in {"reshape"}}
+    return {at: kernel for at, kernel in found.items() if kernel.members != {at} or body.ops[at].name != "reshape"}
 
 
-def _takers(body: Body, users: dict[int, list[int]], found: dict[int, Kernel], inside: dict[int, list[int]], at: int) -> list[int]:
+def _takers(
+    body: Body, users: dict[int, list[int]], found: dict[int, Kernel], inside: dict[int, list[int]], at: int
+) -> list[int]:
     """Return the kernels of its users that can compute an operation themselves."""
     op = body.ops[at]
     able: dict[int, bool] = {}
@@ -103,10 +107,8 @@ def _takers(body: Body, users: dict[int, list[int]], found: dict[int, Kernel], i
         for one in inside.get(user, []):
             kernel = found[one]
             out = body.ops[one]
-            alone = any(_stands_alone(body, each) for each in ([op] if kernel.members != {one} else [op, out]))
-            spread = user in kernel.spread or (body.ops[user].name == "broadcast_in_dim") or (
-                body.ops[user].name == "gather" and body.ops[user].operands[0] == at
-            )  # fmt: skip
+            alone = any(_stands_alone(each) for each in ([op] if kernel.members != {one} else [op, out]))
+            spread = user in kernel.spread or body.ops[user].name == "broadcast_in_dim"
             fits = out.name in _FUSED and not alone and not (_is_dear(op) and spread)
             able[one] = able.get(one, True) and fits
     return [one for one, fits in able.items() if fits]
@@ -117,17 +119,16 @@ def _join(body: Body, users: dict[int, list[int]], kernel: Kernel, at: int) -> N
     kernel.members.add(at)
     if all(user in kernel.plain and body.ops[user].name in ELEMENTWISE for user in readers):
         kernel.plain.add(at)
-    if any(user in kernel.spread or body.ops[user].name in {"broadcast_in_dim", "gather"} for user in readers):
+    if any(user in kernel.spread or body.ops[user].name == "broadcast_in_dim" for user in readers):
         kernel.spread.add(at)
 
 
-def _stands_alone(body: Body, op: Op) -> bool:
-    if op.name != "concatenate" or len(op.shape) < 2:
-        return op.name == "concatenate" and len(op.operands) > _MOST_JOINED
-    last = op.attributes.get("dimension", (0,))[0] == len(op.shape) - 1
-    each = op.parts[0] // max(1, op.elements)
-    large = op.shape[-1] * each >= _LEAST_ROW and op.parts[0] >= _LEAST_JOINED
-    return len(op.operands) > _MOST_JOINED or (last and large)
+def _stands_alone(op: Op) -> bool:
+    if op.name != "concatenate":
+        return False
+    (axis,) = op.attributes["dimension"]
+    last = len(op.shape) > 1 and axis == len(op.shape) - 1
+    return len(op.operands) > _MOST_JOINED or (last and op.shape[axis] >= _LONG_ROW)
 
 
 def _is_dear(op: Op) -> bool:

@@ -16,13 +16,15 @@ VIEWS = frozenset({"reshape", "bitcast_convert", "part"})
 """Operations that only look at what another stored; `part` is one result of several."""
 
 CHEAP = frozenset({
-    "add", "and", "ceil", "clamp", "compare", "complex", "copy", "cosine", "floor", "imag", "is_finite", "maximum", "minimum",
-    "multiply", "negate", "not", "or", "popcnt", "real", "reduce_precision", "round_nearest_afz", "round_nearest_even", "select",
-    "shift_left", "shift_right_arithmetic", "shift_right_logical", "sine", "subtract", "xor", "abs", "sign", "convert",
+    "abs", "add", "and", "ceil", "clamp", "compare", "complex", "convert", "copy", "cosine", "floor", "imag", "is_finite",
+    "maximum", "minimum", "multiply", "negate", "not", "or", "popcnt", "real", "reduce_precision", "round_nearest_afz",
+    "round_nearest_even", "select", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sine", "subtract",
+    "xor",
 })  # fmt: skip
 DEAR = frozenset({
-    "divide", "remainder", "power", "rsqrt", "sqrt", "cbrt", "tanh", "exponential", "exponential_minus_one", "log", "log_plus_one",
-    "erf", "erf_inv", "logistic", "atan2", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "lgamma", "digamma",
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cosh", "digamma", "divide", "erf", "erf_inv",
+    "exponential", "exponential_minus_one", "lgamma", "log", "log_plus_one", "logistic", "power", "remainder", "rsqrt", "sinh",
+    "sqrt", "tan", "tanh",
 })  # fmt: skip
 ELEMENTWISE = CHEAP | DEAR
 """Operations of one element each, those that XLA does again for each reader rather than store, and those that it does not."""
@@ -123,7 +125,9 @@ class Maker:
         if op.operands and op.name in ELEMENTWISE and all(self.is_constant(one) for one in op.operands):
             number = self.add(Op("constant", (), (), op.dtype, {"value": (hash(key),)}))
             return self.broadcast(number, op.shape, ())
-        unique = op.name in {"parameter", "while", "if", "case", "custom_call"} or (op.name == "constant" and "value" not in op.attributes)
+        unique = op.name in {"parameter", "while", "if", "case", "custom_call"} or (
+            op.name == "constant" and "value" not in op.attributes
+        )
         if not unique and key in self.made:
             return self.made[key]
         at = len(self.body.ops)
@@ -176,7 +180,8 @@ class Maker:
     def is_constant(self, at: int) -> bool:
         """Whether something is one constant number, repeated or not."""
         op = self[self.body.root(at)]
-        return op.name == "constant" and not op.shape or op.name == "broadcast_in_dim" and self.is_constant(op.operands[0])
+        repeated = op.name == "broadcast_in_dim" and self.is_constant(op.operands[0])
+        return repeated or (op.name == "constant" and not op.shape)
 
 
 def each(body: Body) -> Iterator[Body]:

@@ -6,7 +6,7 @@ neighbours of over 4096 elements, up where nothing else reads them, down where t
 Sources (github.com/openxla/xla): backends/cpu/ynn_support.cc, backends/cpu/transforms/ynn_matcher.h and library_rewriter.cc.
 """
 
-from intake.compiled.hlo import Body, Maker
+from intake.compiled.hlo import Body, Maker, Op, Sizes
 
 FEWEST = 4096
 """Elements from which an operation is worth a call; channels up to which a convolution is not."""
@@ -35,15 +35,13 @@ def takes_reduction(make: Maker, at: int, kind: str) -> bool:
     return kind in _REDUCED and op.dtype == "fp32" and op.elements >= FEWEST and op.name not in _NOT_BEHIND
 
 
-def takes_convolution(body: Body, at: int) -> bool:
+def takes_convolution(op: Op, image: Sizes, kernel: Sizes) -> bool:
     """Whether a convolution is the library's: over images of two axes and many channels, which it makes no larger.
 
     Args:
-        body: where it is.
-        at: which.
+        op: the convolution, channels last.
+        image, kernel: shapes of its operands.
     """
-    op = body.ops[at]
-    image, kernel = (body.ops[one].shape for one in op.operands)
     if op.dtype != "fp32" or len(op.shape) != 4 or op.attributes["dilated"][0] or max(image[-1], op.shape[-1]) <= _FEW_CHANNELS:
         return False
     return all(max(out, window) <= size for out, window, size in zip(op.shape[1:3], kernel[:2], image[1:3], strict=True))
@@ -59,7 +57,13 @@ def calls(body: Body) -> dict[int, int]:
     inside: dict[int, int] = {}
     for at in reversed(list(body.ops)):
         op = body.ops[at]
-        if at in inside or op.name not in {"reduce", "reduce_window"} or op.others or not _is_large(body, at) or op.dtype != "fp32":
+        if (
+            at in inside
+            or op.name not in {"reduce", "reduce_window"}
+            or op.others
+            or not _is_large(body, at)
+            or op.dtype != "fp32"
+        ):
             continue
         if op.name == "reduce_window" and op.attributes.get("window_dimensions") != op.attributes.get("window_strides"):
             continue
@@ -75,7 +79,7 @@ def _grown(body: Body, users: dict[int, list[int]], start: int, taken: dict[int,
     members, out = {start}, start
     while True:
         before = len(members)
-        for member in list(members):
+        for member in tuple(members):
             for operand in body.ops[member].operands:
                 if operand in taken or operand in members or not _is_taken(body, operand):
                     continue
@@ -104,7 +108,8 @@ def _is_taken(body: Body, at: int) -> bool:
         plain = not any(flags["turned"][:1]) and min(flags["m"][0], flags["n"][0]) > 1
         return op.dtype == "fp32" and plain and max(flags[name][0] for name in ("m", "k", "n")) >= 8
     if op.name == "convolution":
-        return takes_convolution(body, at)
+        image, kernel = (body.ops[one].shape for one in op.operands)
+        return takes_convolution(op, image, kernel)
     typed = op.dtype in _TYPES and all(body.ops[one].dtype in _TYPES for one in op.operands)
-    known = len(op.operands) == 1 and op.name in _ONE or len(op.operands) == 2 and op.name in _TWO
+    known = op.name in {1: _ONE, 2: _TWO}.get(len(op.operands), ())
     return typed and known and _is_large(body, at)

@@ -1,7 +1,7 @@
 """A program of StableHLO becomes the operations that XLA's CPU compiler fuses: calls opened, loops kept as loops.
 
-What does not change within a loop is computed once before it, as the compiler does, where it lies until the loop ends; what a loop
-carries and nobody reads is left out.
+What does not change within a loop is computed once before it, as the compiler does, where it lies until the loop ends; what a
+loop carries and nobody reads is left out.
 
 Source: xla/service/while_loop_invariant_code_motion.cc and while_loop_simplifier.cc (github.com/openxla/xla).
 """
@@ -152,7 +152,9 @@ def _divide(scope: _Scope, instruction: Instruction) -> list[int]:
     below = make[second]
     if below.name == "broadcast_in_dim" and not make.is_constant(second):
         inner = make[below.operands[0]]
-        inverse = make.add(Op("divide", (make.broadcast(make.scalar(dtype), inner.shape, ()), below.operands[0]), inner.shape, dtype))
+        inverse = make.add(
+            Op("divide", (make.broadcast(make.scalar(dtype), inner.shape, ()), below.operands[0]), inner.shape, dtype)
+        )
         return [make.add(Op("multiply", (first, make.broadcast(inverse, shape, below.attributes["axes"])), shape, dtype))]
     return [make.add(Op("multiply" if make.is_constant(second) else "divide", (first, second), shape, dtype))]
 
@@ -174,6 +176,18 @@ def _maximum(scope: _Scope, instruction: Instruction) -> list[int]:
         op = make[make.body.root(at)]
         if op.name == "reduce" and op.attributes["kind"] == (hash("maximum"),) and make.is_constant(other):
             return [at]
+    return _plain(scope, instruction)
+
+
+def _minimum(scope: _Scope, instruction: Instruction) -> list[int]:
+    """The least of a number and of the greatest of something and a number keeps that within both, in one operation."""
+    make, sides = scope.make, [scope.of(number) for number in instruction.operands]
+    for at, most in (sides, sides[::-1]):
+        op = make[at]
+        if op.name == "maximum" and make.is_constant(most):
+            for inner, least in (op.operands, op.operands[::-1]):
+                if make.is_constant(least):
+                    return [make.add(Op("clamp", (least, inner, most), op.shape, op.dtype))]
     return _plain(scope, instruction)
 
 
@@ -220,10 +234,8 @@ def _while(scope: _Scope, instruction: Instruction) -> list[int]:
 
 def _hoisted(make: Maker, body: Body, carried: Sequence[int]) -> list[int]:
     """Move what does not change within a loop before it; return what the loop carries for it."""
-    outside: dict[int, int] = {}
-    for at, source, given in zip(body.parameters, carried, body.returns, strict=True):
-        if at == given:
-            outside[at] = source
+    threes = zip(body.parameters, carried, body.returns, strict=True)
+    outside = {at: source for at, source, given in threes if at == given}
     still, worth = set(outside), list[int]()
     for at, op in body.ops.items():
         if op.name != "parameter" and not op.bodies and all(one in still for one in op.operands):
@@ -267,8 +279,8 @@ def _branches(scope: _Scope, instruction: Instruction) -> list[int]:
 _Rule = Callable[[_Scope, Instruction], list[int]]
 _SPECIAL: Mapping[str, _Rule] = {
     "constant": _constant, "call": _call, "composite": _call, "while": _while, "if": _branches, "case": _branches,
-    "divide": _divide, "maximum": _maximum, "add": _sum, "dot_general": _product, "convolution": _product, "reduce": _reduce, "select_and_scatter": _pool_backwards,
-    "optimization_barrier": _barrier,
+    "divide": _divide, "maximum": _maximum, "minimum": _minimum, "add": _sum, "dot_general": _product, "convolution": _product,
+    "reduce": _reduce, "select_and_scatter": _pool_backwards, "optimization_barrier": _barrier,
     **dict.fromkeys(("reshape", "transpose", "broadcast_in_dim", "convert", "slice", "pad", "concatenate", "square"), _moved),
 }  # fmt: skip
 
@@ -297,12 +309,19 @@ def _narrowed(body: Body, at: int, wanted: set[int]) -> Body:
         part = replace(inner, returns=tuple(inner.returns[i] for i in sorted(needed)), parameters=())
         needed |= {place[number] for number in part.without_dead().ops if number in place}
     kept = sorted(needed)
-    slim = trimmed(replace(inner, parameters=tuple(inner.parameters[i] for i in kept), returns=tuple(inner.returns[i] for i in kept)))
+    slim = trimmed(
+        replace(inner, parameters=tuple(inner.parameters[i] for i in kept), returns=tuple(inner.returns[i] for i in kept))
+    )
     types = [((op.shape, op.dtype), *op.others)[i] for i in kept]
     new = {old: i for i, old in enumerate(kept)}
     ops = dict(body.ops)
     ops[at] = replace(
-        op, operands=tuple(op.operands[i] for i in kept), shape=types[0][0], dtype=types[0][1], others=tuple(types[1:]), bodies=(slim,)
+        op,
+        operands=tuple(op.operands[i] for i in kept),
+        shape=types[0][0],
+        dtype=types[0][1],
+        others=tuple(types[1:]),
+        bodies=(slim,),
     )
     for number, one in ops.items():
         if one.name == "part" and one.operands[0] == at:

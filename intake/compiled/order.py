@@ -17,15 +17,17 @@ def ordered(body: Body, kernels: dict[int, Kernel]) -> list[int]:
         body: of them.
         kernels: of the body.
     """
-    wanted = {one for kernel in kernels.values() for one in kernel.reads(body)} | set(body.returns) | set(body.parameters) | set(kernels)
+    wanted = {*body.returns, *body.parameters, *kernels, *(one for kernel in kernels.values() for one in kernel.reads(body))}
     todo = list(wanted)
     while todo:  # views of views
         at = todo.pop()
-        for one in [] if at in kernels else body.ops[at].operands:
+        for one in () if at in kernels else body.ops[at].operands:
             if one not in wanted:
                 wanted.add(one)
                 todo.append(one)
-    reads = {at: list(dict.fromkeys(kernels[at].reads(body) if at in kernels else body.ops[at].operands)) for at in sorted(wanted)}
+    reads = {
+        at: list(dict.fromkeys(kernels[at].reads(body) if at in kernels else body.ops[at].operands)) for at in sorted(wanted)
+    }
     users: dict[int, list[int]] = {}
     for at, operands in reads.items():
         for one in operands:

@@ -1,14 +1,15 @@
 """Operations that XLA's CPU compiler writes out as others before it fuses: products, convolutions, reductions, pooling backwards.
 
-Sources (github.com/openxla/xla): dot_decomposer.cc and transpose_folding.cc; cpu/conv_canonicalization.cc; tree_reduction_rewriter.cc
-with cpu/ynn_support.cc; select_and_scatter_expander.cc; algebraic_simplifier.cc (a convolution of 1 x 1 is a product).
+Sources (github.com/openxla/xla): dot_decomposer.cc and transpose_folding.cc; cpu/conv_canonicalization.cc;
+convolution_group_converter.cc; tree_reduction_rewriter.cc with cpu/ynn_support.cc; select_and_scatter_expander.cc;
+algebraic_simplifier.cc (a convolution of 1 x 1 is a product where no library takes it).
 """
 
 from collections.abc import Mapping
 from math import prod
 
 from intake.compiled.hlo import Maker, Op, Sizes, spread
-from intake.compiled.library import takes_reduction
+from intake.compiled.library import takes_convolution, takes_reduction
 
 WINDOW = 32
 """Axes longer than this are summed in windows of so many first (TreeReductionRewriter)."""
@@ -41,9 +42,9 @@ def _matrix(make: Maker, at: int, axes: tuple[Sizes, Sizes, Sizes], shape: Sizes
     plain = len(rows) == len(columns) == 1 and (*lead, *columns, *rows) == tuple(range(len(source)))
     op = make[at]
     swap = (*range(len(lead)), len(lead) + 1, len(lead))
-    if op.name == "transpose" and op.attributes["permutation"] == swap and op.shape in {shape, tuple(shape[axis] for axis in swap)}:
-        if straight or plain:  # turned over once, or twice, which is not at all
-            return op.operands[0], straight
+    over = op.name == "transpose" and op.attributes["permutation"] == swap
+    if over and (straight or plain) and op.shape in {shape, tuple(shape[axis] for axis in swap)}:
+        return op.operands[0], straight  # turned over once, or twice, which is not at all
     if not straight and plain:  # the product reads it turned over
         return at, True
     return make.reshape(make.transpose(at, order), shape), False
@@ -74,27 +75,39 @@ def convolution(make: Maker, left: int, right: int, numbers: Numbers, shape: Siz
     first = make.transpose(left, (one["input_batch_dimension"], *place, one["input_feature_dimension"]))
     second = make.transpose(right, (*kernel, one["kernel_input_feature_dimension"], one["kernel_output_feature_dimension"]))
     order = (one["output_batch_dimension"], *out, one["output_feature_dimension"])
+    back = tuple(order.index(axis) for axis in range(len(order)))
     made = tuple(shape[axis] for axis in order)
+    groups, batches = one.get("feature_group_count", 1), one.get("batch_group_count", 1)
+    single = batches > 1 and make[first].shape[0] == batches
+    if single:
+        made = (batches, *made[1:])
+    elif batches > 1:  # written without groups: both operands get one more axis
+        first, second = (_regrouped(make, one_side, batches) for one_side in (first, second))
     ones = (1,) * len(place)
-    plain = all(numbers.get(name, ones) == ones for name in ("window_strides", "lhs_dilation", "rhs_dilation")) and not any(
+    dilated = numbers.get("lhs_dilation", ones) != ones or any(numbers.get("window_reversal", ())) or (batches > 1 and not single)
+    op = Op("convolution", (first, second), made, dtype, {"dilated": (int(dilated),)})
+    same = all(numbers.get(name, ones) == ones for name in ("window_strides", "rhs_dilation")) and not any(
         numbers.get("padding", ())
     )
-    groups, batches = one.get("feature_group_count", 1), one.get("batch_group_count", 1)
-    if plain and groups == batches == 1 and set(make[second].shape[: len(place)]) <= {1}:
+    narrow = set(make[second].shape[: len(place)]) <= {1} and not takes_convolution(op, make[first].shape, make[second].shape)
+    if same and narrow and not dilated and groups == batches == 1:
         k, n = make[second].shape[-2:]
         rows = prod(made[:-1])
         flags = {"m": (rows,), "k": (k,), "n": (n,), "turned": (0, 0), "lead": (0,)}
         flat = (make.reshape(first, (rows, k)), make.reshape(second, (k, n)))
-        at = make.reshape(make.add(Op("dot", flat, (rows, n), dtype, flags)), made)
-    else:
-        if batches > 1:  # written without groups: both operands get one more axis
-            first, second = (_regrouped(make, one_side, batches) for one_side in (first, second))
-        spread_out = int(numbers.get("lhs_dilation", ones) != ones or any(numbers.get("window_reversal", ())) or batches > 1)
-        at = make.add(Op("convolution", (first, second), made, dtype, {"dilated": (spread_out,)}))
-    back = [0] * len(order)
-    for position, axis in enumerate(order):
-        back[axis] = position
-    return make.transpose(at, tuple(back))
+        return make.transpose(make.reshape(make.add(Op("dot", flat, (rows, n), dtype, flags)), made), back)
+    at = make.transpose(make.add(op), back)
+    return _diagonal(make, at, order[0], order[-1], shape) if single else at
+
+
+def _diagonal(make: Maker, at: int, axis: int, other: int, shape: Sizes) -> int:
+    """Keep of what each channel makes of every other what it makes of its own: gradients of kernels of one channel each."""
+    op = make[at]
+    places = tuple(make.add(Op("iota", (), op.shape, "int32", {"axis": (one,)})) for one in (axis, other))
+    zero = make.scalar(op.dtype)
+    own = make.add(Op("compare", places, op.shape, "bool"))
+    kept = make.add(Op("select", (own, at, make.broadcast(zero, op.shape, ())), op.shape, op.dtype))
+    return make.reshape(reduction(make, kept, zero, (axis,), "add"), shape)
 
 
 def _regrouped(make: Maker, at: int, groups: int) -> int:
@@ -124,7 +137,14 @@ def select_and_scatter(make: Maker, source: int, updates: int, start: int, numbe
     padded = source if wide == op.shape else make.add(Op("pad", (source, start), wide, op.dtype))
     places = tuple(make.add(Op("iota", (), wide, "int32", {"axis": (axis,)})) for axis in range(len(wide)))
     found = make.add(
-        Op("reduce_window", (padded, *places, start), small.shape, op.dtype, {"window_dimensions": numbers.get("window_dimensions", ()), "window_strides": ()}, ((small.shape, "int32"),) * len(wide))
+        Op(
+            "reduce_window",
+            (padded, *places, start),
+            small.shape,
+            op.dtype,
+            {"window_dimensions": numbers.get("window_dimensions", ()), "window_strides": ()},
+            ((small.shape, "int32"),) * len(wide),
+        )
     )
     rows = (small.elements, len(wide))
     columns = tuple(
@@ -135,4 +155,8 @@ def select_and_scatter(make: Maker, source: int, updates: int, start: int, numbe
     empty = make.broadcast(start, wide, ())
     flat = make.reshape(updates, (small.elements, *(1,) * len(wide)))
     made = make.add(Op("scatter", (empty, indices, flat), wide, op.dtype))
-    return made if padded == source else make.add(Op("slice", (made,), op.shape, op.dtype, {"from": tuple(low for low, _ in padding)}))
+    return (
+        made
+        if padded == source
+        else make.add(Op("slice", (made,), op.shape, op.dtype, {"from": tuple(low for low, _ in padding)}))
+    )
