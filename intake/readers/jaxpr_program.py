@@ -6,7 +6,7 @@ on a device is not what their text says.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from core.symbols import Extent
 from intake.readers.jaxpr_operations import Primitive, translated
@@ -36,16 +36,19 @@ _CALLS = {
 _REMAT = frozenset({"remat", "remat2", "checkpoint", "remat_call"})
 _TYPE = re.compile(r"(?P<dtype>[A-Za-z_]\w*(?:<\w+>)?)(?:\[(?P<dims>.*)\])?$", re.DOTALL)
 _LITERALS = frozenset({"True", "False", "inf", "nan", "None"})
+_WORDS = frozenset({"True", "False", "None"})
+"""Literals that no name is written like."""
 _FLOAT = re.compile(r"[.e]|inf|nan")
 _MOST_DEPTH = 60
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Names that can be seen, and how deep."""
+    """Names that can be seen, how deep, and what was made without a name."""
 
     names: dict[str, int]
     depth: int
+    unnamed: list[int] = field(default_factory=list[int])
 
 
 class JaxprReader:
@@ -130,6 +133,8 @@ class JaxprReader:
         tokens = self.tokens
         name = tokens.word(at)
         if not name or not (name[0].isalpha() or name[0] in "_*") or tokens.word(at + 1) != ":" or tokens.mates[at] >= 0:
+            return None
+        if name in _WORDS:
             return None
         start = end = at + 2
         if end >= len(tokens) or not tokens.word(end)[0].isalpha():
@@ -216,11 +221,14 @@ class JaxprReader:
         close = tokens.mates[at + 1]
         returns: list[int] = []
         at += 2
+        count = sum(tokens.word(one) == "_" for one in range(at, close))
+        unnamed = iter(place.unnamed[max(0, len(place.unnamed) - count) :])  # given back, but read by nobody
         while at < close:
             if tokens.word(at) == ",":
                 at += 1
                 continue
-            number, at = self._atom(at, place, body)
+            dropped = next(unnamed, None) if tokens.word(at) == "_" else None
+            number, at = self._atom(at, place, body) if dropped is None else (dropped, at + 1)
             returns.append(number)
         return returns
 
@@ -270,6 +278,7 @@ class JaxprReader:
             operands.append(number)
         made = [self._value(written) for _, written in results]
         body.append(self._instruction(primitive, spans, operands, made, place, self._stack(started, at)))
+        place.unnamed.extend(value.number for (name, _), value in zip(results, made, strict=True) if name == "_")
         place.names.update((name, value.number) for (name, _), value in zip(results, made, strict=True) if name not in {"_", "*"})
         return at
 

@@ -122,6 +122,21 @@ def test_a_primitive_costs_what_its_shapes_say(line, kind, dims):
     assert only(text_graph(f"{{ lambda ; a:f32[4,2,8]. let {line} in (b,) }}", "m"), kind).dims == dims
 
 
+def test_what_a_call_gives_back_to_nobody_has_no_name():
+    inner = "{ lambda ; c:f32[4] d:f32[4]. let g:f32[4] = neg d\n _:f32[4] = exp c\n _:f32[4] = tanh g in (_, _) }"
+    found = text_graph(
+        f"{{ lambda ; a:f32[4] b:f32[4]. let _:f32[4] _:f32[4] = jit[name=f jaxpr={inner}] a b\n e:f32[4] = neg a in (e,) }}", "m"
+    )
+    assert sorted(node.op for node in found.nodes) == ["exp", "neg", "neg", "tanh"]
+
+
+def test_a_literal_at_the_end_of_a_line_is_no_name_of_the_next():
+    inner = "{ lambda ; e:bool[4]. let f:bool[4] = not e in (f,) }"
+    lines = f"c:bool[4] = and a True:bool[]\n d:bool[4] = jit[name=f jaxpr={inner}] c"
+    found = text_graph(f"{{ lambda ; a:bool[4]. let {lines} in (d,) }}", "m")
+    assert [node.op for node in found.nodes] == ["and", "not"]
+
+
 CONDITION = "{ lambda ; h:i32[] i:i32[] j:f32[4]. let k:bool[] = lt i h in (k,) }"
 
 
