@@ -1,7 +1,7 @@
 """A program of StableHLO becomes the operations that XLA's CPU compiler fuses: calls opened, loops kept as loops.
 
 What does not change within a loop is computed once before it, as the compiler does, where it lies until the loop ends; what a
-loop carries and nobody reads is left out.
+loop carries and nobody reads is left out. Conditions of loops are not gone through: they are numbers, as a rule.
 
 Source: xla/service/while_loop_invariant_code_motion.cc and while_loop_simplifier.cc (github.com/openxla/xla).
 """

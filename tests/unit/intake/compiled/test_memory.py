@@ -1,0 +1,120 @@
+"""What a compiled program sets aside: to the byte what XLA's CPU compiler sets aside, one rule of it at a time."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from core.errors import BadInput
+from intake.compiled.buffers import Buffer
+from intake.compiled.memory import Planned, packed, planned, spared
+from intake.readers.stablehlo_module import parse
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+
+def _shape(*sizes: int, dtype: str = "float32") -> Any:
+    return jax.ShapeDtypeStruct(sizes, dtype)
+
+
+def _convolution(x: Any, kernel: Any, groups: int = 1) -> Any:
+    names = ("NHWC", "HWIO", "NHWC")
+    return jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=names, feature_group_count=groups)
+
+
+def _gradient_by_groups(groups: int) -> Callable[..., Any]:
+    return jax.grad(lambda kernel, x: _convolution(x, kernel, groups).sum())
+
+
+def _relu(x: Any) -> Any:
+    return jnp.maximum(x, 0)
+
+
+def _relu6(x: Any) -> Any:
+    return jnp.minimum(jnp.maximum(x, 0), 6)
+
+
+def _convolved_twice(between: Callable[[Any], Any]) -> Callable[..., Any]:
+    return lambda x, first, second: _convolution(between(_convolution(x, first)), second).sum((1, 2))
+
+
+IMAGES = (_shape(2, 16, 16, 24), _shape(3, 3, 24, 32), _shape(3, 3, 32, 48))
+PROGRAMS: dict[str, tuple[Any, ...]] = {
+    "a product lies in memory, what is done to each element of it in the same place": (
+        lambda x, a, b: jnp.tanh(x @ a) @ b, _shape(32, 64), _shape(64, 128), _shape(128, 16),
+    ),
+    "a chain of elementwise operations is one": (lambda x: jnp.tanh(jnp.exp(x) * 2) + 1, _shape(64, 64)),
+    "what is dear is stored for two readers, and what gives two results has a table": (
+        lambda x, a, b: (jnp.tanh(x) @ a, jnp.tanh(x) @ b), _shape(32, 64), _shape(64, 128), _shape(64, 16),
+    ),
+    "a small sum over a long axis is made in windows": (lambda x: jnp.exp(x - x.mean(-1, keepdims=True)), _shape(8, 128)),
+    "a large one by the library": (lambda x: jnp.exp(x - x.mean(-1, keepdims=True)), _shape(64, 128)),
+    "a softmax lies where its answer will": (lambda x: jax.nn.softmax(x @ x.T), _shape(128, 128)),
+    "each channel by itself: its gradient is made of all pairs": (
+        _gradient_by_groups(24), _shape(3, 3, 1, 24), _shape(2, 16, 16, 24),
+    ),
+    "groups: their gradient is made with one more axis": (_gradient_by_groups(4), _shape(3, 3, 6, 24), _shape(2, 16, 16, 24)),
+    "the library takes convolutions and what is between": (_convolved_twice(_relu), *IMAGES),
+    "but no clamp": (_convolved_twice(_relu6), *IMAGES),
+    "short rows are joined where they are read": (
+        lambda x, y, a: jnp.concatenate([jnp.tanh(x), jnp.tanh(y)], 1) @ a, _shape(64, 40), _shape(64, 24), _shape(64, 8),
+    ),
+    "long rows are stored before they are joined": (
+        lambda x, y, a: jnp.concatenate([jnp.tanh(x), jnp.tanh(y)], 1) @ a, _shape(64, 80), _shape(64, 48), _shape(128, 8),
+    ),
+    "a convolution of 1 x 1 over many channels stays one": (
+        lambda x, kernel: jnp.tanh(_convolution(x, kernel)), _shape(2, 16, 16, 24), _shape(1, 1, 24, 32),
+    ),
+    "a product reads what is turned over, where nothing is computed in it": (
+        lambda x, a: x.T @ jnp.exp(a), _shape(48, 64), _shape(48, 96),
+    ),
+    "the gradient of a look-up is scattered into what it is added to": (
+        jax.grad(lambda table, ids: (table[ids] @ table.T).sum()), _shape(200, 32), _shape(40, dtype="int32"),
+    ),
+    "a loop's state lies in one place": (
+        lambda x: jax.lax.while_loop(lambda h: h.sum() < 5, lambda h: jnp.tanh(h @ h), x), _shape(64, 64),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_memory_is_what_the_compiler_sets_aside(name: str):
+    function, *shapes = PROGRAMS[name]
+    lowered = jax.jit(function, keep_unused=True).lower(*shapes)
+    true = lowered.compile().memory_analysis()
+    found = planned(parse(lowered.as_text().encode(), name))
+    assert found == Planned(true.argument_size_in_bytes, true.output_size_in_bytes, true.temp_size_in_bytes)
+
+
+def test_what_does_not_change_in_a_loop_is_made_before_it_and_lies_until_its_end():
+    def scanned(x: Any, a: Any, b: Any) -> Any:
+        def step(state: Any, row: Any) -> Any:
+            state = jnp.tanh(row @ jnp.concatenate([a, b], 1) + state)
+            return state, state
+
+        return jax.lax.scan(step, jnp.zeros((x.shape[1], 128)), x)[1]
+
+    given = (_shape(12, 8, 32), _shape(32, 64), _shape(32, 64))
+    lowered = jax.jit(scanned).lower(*given)
+    found = planned(parse(lowered.as_text().encode(), "m"))
+    joined = 32 * 128 * 4
+    assert joined < found.temporary
+    assert found.temporary == pytest.approx(lowered.compile().memory_analysis().temp_size_in_bytes, rel=0.1)
+
+
+def test_an_open_shape_is_refused():
+    text = b"func.func @main(%x: tensor<?x4xf32>) -> tensor<?x4xf32> { return %x : tensor<?x4xf32> }"
+    with pytest.raises(BadInput, match="a shape that is open"):
+        planned(parse(text, "m"))
+
+
+def test_an_answer_serves_as_memory_until_it_is_written():
+    answer = Buffer(100, 5, 9, answer=True)
+    before, after = Buffer(100, 0, 4), Buffer(100, 5, 6)
+    assert spared([before, after, answer]) == [after]
+
+
+def test_buffers_share_memory_that_they_need_at_different_moments():
+    assert packed([Buffer(128, 0, 2), Buffer(128, 3, 5), Buffer(64, 2, 3)]) == 192
+    assert packed([Buffer(100, 0, 2), Buffer(100, 1, 3)]) == 228  # the second begins at a multiple of 64
