@@ -26,14 +26,12 @@ class Buffer:
         size: bytes.
         born, dies: first and last moment, both counted.
         answer: whether the program gives it out.
-        label: number of the operation that it is of.
     """
 
     size: int
     born: int
     dies: int
     answer: bool = False
-    label: int = -1
 
     def meets(self, other: "Buffer") -> bool:
         """Whether both are needed at one moment."""
@@ -52,9 +50,9 @@ class Timeline:
     clock: int = 0
     buffers: list[Buffer] = field(default_factory=list[Buffer])
 
-    def new(self, size: int, label: int = -1) -> Buffer:
+    def new(self, size: int) -> Buffer:
         """Add a buffer that is born now."""
-        made = Buffer(size, self.clock, self.clock, False, label)
+        made = Buffer(size, self.clock, self.clock)
         self.buffers.append(made)
         return made
 
@@ -147,7 +145,7 @@ class Run:
         if op.name == "while":
             return self._loop(op, last)
         if op.bodies:
-            made: list[Buffer | None] = [self.time.new(size, at) for size in op.parts]
+            made: list[Buffer | None] = [self.time.new(size) for size in op.parts]
             for body in op.bodies:
                 self.time.run(body, [None] * len(body.parameters))
             return made
@@ -158,7 +156,7 @@ class Run:
                 free = place is not None and last.get(owner) == at and last.get(one) == at and owner not in self.given
                 if free and place is not None and place.size == op.parts[0] and self.body.ops[owner].name != "part":
                     return [place]
-        return [self.time.new(size, at) for size in op.parts]
+        return [self.time.new(size) for size in op.parts]
 
     def _loop(self, op: Op, last: dict[int, int]) -> list[Buffer | None]:
         """Go through a loop: what it changes lies in one buffer, in that of its first value where nothing else needs it."""

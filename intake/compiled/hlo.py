@@ -4,7 +4,7 @@ Built operation by operation (`Maker`), simplified as it grows the way XLA's alg
 stored; nothing here decides what is.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TypeAlias
@@ -12,9 +12,6 @@ from typing import TypeAlias
 from core.graph import DTYPE_BITS
 
 Sizes: TypeAlias = tuple[int, ...]
-VIEWS = frozenset({"reshape", "bitcast_convert", "part"})
-"""Operations that only look at what another stored; `part` is one result of several."""
-
 CHEAP = frozenset({
     "abs", "add", "and", "ceil", "clamp", "compare", "complex", "convert", "copy", "cosine", "floor", "imag", "is_finite",
     "maximum", "minimum", "multiply", "negate", "not", "or", "popcnt", "real", "reduce_precision", "round_nearest_afz",
@@ -182,14 +179,6 @@ class Maker:
         op = self[self.body.root(at)]
         repeated = op.name == "broadcast_in_dim" and self.is_constant(op.operands[0])
         return repeated or (op.name == "constant" and not op.shape)
-
-
-def each(body: Body) -> Iterator[Body]:
-    """Yield a body and those inside it."""
-    yield body
-    for op in body.ops.values():
-        for inner in op.bodies:
-            yield from each(inner)
 
 
 def spread(values: Sequence[int]) -> tuple[tuple[int, int], ...]:
