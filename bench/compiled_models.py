@@ -156,5 +156,59 @@ def dit() -> Case:
     return _linen("diffusion transformer", _Dit(), shape(2, 32, 32, 4), shape(2))
 
 
-FURTHER: tuple[Callable[[], Case], ...] = (gru, unet, mobile, gqa, routed, dit)
+class _Messages(nn.Module):
+    @nn.compact
+    def __call__(self, nodes: Any, edges: Any) -> Any:
+        x = nn.Dense(64)(nodes)
+        for _ in range(3):
+            sent = nn.relu(nn.Dense(64)(jnp.concatenate([x[edges[0]], x[edges[1]]], -1)))
+            x = x + nn.Dense(64)(jax.ops.segment_sum(sent, edges[1], num_segments=nodes.shape[0]))
+        return nn.Dense(5)(nn.LayerNorm()(x))
+
+
+def messages() -> Case:
+    """Message passing, 100 nodes with 400 edges."""
+    return _linen("message passing", _Messages(), shape(100, 24), shape(2, 400, dtype=jnp.int32))
+
+
+class _Wave(nn.Module):
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        x = nn.Conv(32, (1,))(x)
+        whole = 0.0
+        for dilation in (1, 2, 4, 8):
+            y = nn.Conv(64, (2,), kernel_dilation=(dilation,), padding="CAUSAL")(x)
+            y = jnp.tanh(y[..., :32]) * nn.sigmoid(y[..., 32:])
+            whole = whole + nn.Conv(48, (1,))(y)
+            x = x + nn.Conv(32, (1,))(y)
+        return nn.Conv(16, (1,))(nn.relu(whole))
+
+
+def wave() -> Case:
+    """Dilated causal convolutions with gates, 2 sequences of 256."""
+    return _linen("dilated convolutions", _Wave(), shape(2, 256, 16))
+
+
+class _Translator(nn.Module):
+    @nn.compact
+    def __call__(self, source: Any, target: Any) -> Any:
+        table = nn.Embed(600, 64)
+        x = table(source)
+        for _ in range(2):
+            x = nn.LayerNorm()(x + nn.MultiHeadDotProductAttention(4)(x, x))
+            x = nn.LayerNorm()(x + nn.Dense(64)(nn.relu(nn.Dense(192)(x))))
+        y = table(target)
+        for _ in range(2):
+            y = nn.LayerNorm()(y + nn.MultiHeadDotProductAttention(4)(y, y, mask=nn.make_causal_mask(target)))
+            y = nn.LayerNorm()(y + nn.MultiHeadDotProductAttention(4)(y, x))
+            y = nn.LayerNorm()(y + nn.Dense(64)(nn.relu(nn.Dense(192)(y))))
+        return nn.Dense(600)(y)
+
+
+def translator() -> Case:
+    """Encoder and decoder with cross attention, post-norm, 2 pairs of 40 and 30 tokens."""
+    return _linen("encoder-decoder", _Translator(), shape(2, 40, dtype=jnp.int32), shape(2, 30, dtype=jnp.int32))
+
+
+FURTHER: tuple[Callable[[], Case], ...] = (gru, unet, mobile, gqa, routed, dit, messages, wave, translator)
 """Each model, made when it is called."""

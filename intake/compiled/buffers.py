@@ -8,6 +8,7 @@ smaller buffers until it is written); service/copy_insertion.cc (what a loop cha
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from intake.compiled.copies import with_copies
 from intake.compiled.fusion import Kernel, kernels_of
 from intake.compiled.hlo import Body, Op
 from intake.compiled.order import ordered
@@ -63,6 +64,7 @@ class Timeline:
             body: of it.
             given: where its parameters lie; None is memory that is not the program's own.
         """
+        body = with_copies(body)
         run = Run(self, body, kernels_of(body), dict(zip(body.parameters, given, strict=True)))
         run.through()
         return run
@@ -165,7 +167,7 @@ class Run:
         for i, (at, size) in enumerate(zip(op.operands, op.parts, strict=True)):
             place = self.places[at][0]
             changes = inner.returns[i] != inner.parameters[i]
-            alone = op.operands.count(at) == 1 and not any(place is other for other in carried)
+            alone = not any(place is other for other in carried)
             owned = (
                 place is not None
                 and self._owner(at) not in self.given

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TypeAlias
+from zlib import crc32
 
 from core.graph import DTYPE_BITS
 
@@ -120,7 +121,7 @@ class Maker:
         """Add an operation, or return the equal one."""
         key = (op.name, op.operands, op.shape, op.dtype, tuple(sorted(op.attributes.items())))
         if op.operands and op.name in ELEMENTWISE and all(self.is_constant(one) for one in op.operands):
-            number = self.add(Op("constant", (), (), op.dtype, {"value": (hash(key),)}))
+            number = self.add(Op("constant", (), (), op.dtype, {"value": (crc32(repr(key).encode()),)}))
             return self.broadcast(number, op.shape, ())
         unique = op.name in {"parameter", "while", "if", "case", "custom_call"} or (
             op.name == "constant" and "value" not in op.attributes
@@ -171,7 +172,7 @@ class Maker:
         return self.add(Op("broadcast_in_dim", (inner,), shape, op.dtype, {"axes": axes}))
 
     def scalar(self, dtype: str) -> int:
-        """Return a constant number; which one does not matter."""
+        """Return the constant zero."""
         return self.add(Op("constant", (), (), dtype, {"value": (0,)}))
 
     def is_constant(self, at: int) -> bool:

@@ -19,7 +19,7 @@ _TWO = frozenset({"add", "divide", "maximum", "minimum", "multiply", "power", "s
 _MOVED = frozenset({"broadcast_in_dim", "reshape"})
 _TYPES = frozenset({"fp64", "fp32", "bf16", "int8", "uint8"})
 _REDUCED = frozenset({"add", "maximum", "minimum"})
-_NOT_BEHIND = frozenset({"reshape", "broadcast_in_dim", "slice", "concatenate", "convert", "transpose"})
+_NOT_BEHIND = frozenset({"transpose", "broadcast_in_dim"})
 """What a reduction that a library takes does not read."""
 
 

@@ -8,7 +8,9 @@ Source: xla/service/while_loop_invariant_code_motion.cc and while_loop_simplifie
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from struct import pack
 from typing import cast
+from zlib import crc32
 
 from core.errors import BadInput
 from intake.compiled.hlo import Body, Maker, Op, Sizes
@@ -87,7 +89,7 @@ def _numbers(instruction: Instruction) -> dict[str, tuple[int, ...]]:
         if all(isinstance(one, int) for one in items):
             found[name] = tuple(int(cast("int", one)) for one in items)
         elif isinstance(value, str):
-            found[name] = (hash(value),)
+            found[name] = (crc32(value.encode()),)
     return found
 
 
@@ -108,8 +110,10 @@ def _constant(scope: _Scope, instruction: Instruction) -> list[int]:
     shape, dtype = _typed(instruction.results[0])
     if not instruction.attributes.get("splat") and shape:
         return [scope.make.add(Op("constant", (), shape, dtype))]
-    value = instruction.attributes.get("value") or (instruction.results[0].number,)
-    scalar = scope.make.add(Op("constant", (), (), dtype, {"value": cast("tuple[int, ...]", value)}))
+    number = instruction.attributes.get("number")
+    bits = (int.from_bytes(pack("<d", number)),) if isinstance(number, float) else instruction.attributes.get("value", ())
+    value = cast("tuple[int, ...]", bits)[:1] or (instruction.results[0].number,)
+    scalar = scope.make.add(Op("constant", (), (), dtype, {"value": value}))
     return [scope.make.broadcast(scalar, shape, ())]
 
 
@@ -174,7 +178,7 @@ def _maximum(scope: _Scope, instruction: Instruction) -> list[int]:
     make, sides = scope.make, [scope.of(number) for number in instruction.operands]
     for at, other in (sides, sides[::-1]):
         op = make[make.body.root(at)]
-        if op.name == "reduce" and op.attributes["kind"] == (hash("maximum"),) and make.is_constant(other):
+        if op.name == "reduce" and op.attributes["kind"] == (crc32(b"maximum"),) and make.is_constant(other):
             return [at]
     return _plain(scope, instruction)
 

@@ -7,6 +7,7 @@ algebraic_simplifier.cc (a convolution of 1 x 1 is a product where no library ta
 
 from collections.abc import Mapping
 from math import prod
+from zlib import crc32
 
 from intake.compiled.hlo import Maker, Op, Sizes, spread
 from intake.compiled.library import takes_convolution, takes_reduction
@@ -72,6 +73,11 @@ def convolution(make: Maker, left: int, right: int, numbers: Numbers, shape: Siz
     """Add a convolution over images with channels last and kernels with filters last; what lies otherwise is copied so."""
     one = {name: value[0] for name, value in numbers.items() if len(value) == 1}
     place, kernel, out = (numbers[f"{name}_spatial_dimensions"] for name in ("input", "kernel", "output"))
+    image, ends = make[left], (one["input_batch_dimension"], one["input_feature_dimension"])
+    if image.name == "pad" and make.is_constant(image.operands[1]):  # the convolution pads by itself
+        inner = make[image.operands[0]].shape
+        if all(inner[axis] == image.shape[axis] for axis in ends):
+            left, numbers = image.operands[0], {**numbers, "padding": (1,)}
     first = make.transpose(left, (one["input_batch_dimension"], *place, one["input_feature_dimension"]))
     second = make.transpose(right, (*kernel, one["kernel_input_feature_dimension"], one["kernel_output_feature_dimension"]))
     order = (one["output_batch_dimension"], *out, one["output_feature_dimension"])
@@ -121,7 +127,7 @@ def reduction(make: Maker, at: int, start: int, axes: Sizes, kind: str) -> int:
     kept = tuple(size for axis, size in enumerate(op.shape) if axis not in axes)
     if all(op.shape[axis] == 1 for axis in axes):
         return make.reshape(at, kept)
-    flags = {"axes": axes, "kind": (hash(kind),)}
+    flags = {"axes": axes, "kind": (crc32(kind.encode()),)}
     if max(op.shape[axis] for axis in axes) > WINDOW and not takes_reduction(make, at, kind):
         windows = tuple(-(-size // WINDOW) if axis in axes and size > WINDOW else 1 if axis in axes else size
                         for axis, size in enumerate(op.shape))  # fmt: skip

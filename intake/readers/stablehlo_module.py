@@ -270,6 +270,9 @@ class _Reading:
         if not isinstance(value, ir.DenseElementsAttr):
             return {}
         found: dict[str, object] = {"splat": int(value.is_splat)}
+        if value.is_splat and isinstance(value, ir.DenseFPElementsAttr):
+            with suppress(TypeError, ValueError):  # nor of floats of 8 bits
+                found["number"] = float(ir.FloatAttr(value.get_splat_value()).value)
         if isinstance(value, ir.DenseIntElementsAttr) and len(value) <= MOST_ELEMENTS:
             with suppress(TypeError):  # the bindings have no elements of 2 and 4 bits
                 found["value"] = tuple(int(one) for one in value)

@@ -12,7 +12,7 @@ from intake.compiled.library import calls, takes_convolution, takes_reduction
         ((64, 64), "tanh", "add", True),
         ((64, 63), "tanh", "add", False),  # under 4096 elements
         ((64, 64), "tanh", "and", False),
-        ((64, 64), "slice", "add", False),
+        ((64, 64), "transpose", "add", False),
     ],
 )
 def test_reductions_are_taken_by_size_and_kind(shape, name, kind, taken):
