@@ -56,7 +56,8 @@ def aims_of(estimate: Estimate, workload: Workload) -> tuple[Aim, ...]:
         found.append(Aim(f"deadline of {targets.deadline_h:g} h", targets.deadline_h, hours, f"it takes {hours.mid:,.3g} h"))
     cost = estimate.cost_usd
     if cost is not None and targets.budget_usd is not None and workload.total_steps is not None:
-        found.append(Aim(f"budget of {targets.budget_usd:,g} USD", targets.budget_usd, cost, f"it costs {_whole(cost.mid)} USD"))
+        name = f"budget of {targets.budget_usd:,.12g} USD"
+        found.append(Aim(name, targets.budget_usd, cost, f"it costs {_whole(cost.mid)} USD"))
     if estimate.served is not None:
         found.extend(_of_service(estimate.served, targets, 0.0 if step is None else step.sigma))
     elif step is not None and targets.latency_ms is not None and not workload.trains:

@@ -53,6 +53,12 @@ def test_without_targets_nothing_is_told() -> None:
     assert chance_of_all(aims_of(estimate(), job())) is None
 
 
+def test_a_large_budget_is_written_in_full() -> None:
+    asked = replace(tower(total=Total(steps=10)), targets=Targets(budget_usd=5e6))
+    (aim,) = aims_of(estimate(cost_usd=exact(1.0, "datasheet")), asked)
+    assert aim.name == "budget of 5,000,000 USD"
+
+
 def test_a_rate_is_held_against_what_can_be_served_and_its_slowest_answers_against_the_latency() -> None:
     slowest = (*[exact(0.1, "published")] * 2, log_normal(1.234, 0.3, "published", "test"))
     asked = replace(tower(), task="serve", targets=Targets(requests_per_s=5.0, latency_ms=1000.0))
