@@ -9,7 +9,7 @@ from advisor.compiling import compile_time, programs_of
 from advisor.interruptions import saved_bytes
 from advisor.memory import memory_of
 from advisor.search import Found, Search
-from advisor.served import limited, load_of, served_of
+from advisor.served import limited, load_of, served_of, with_ends
 from advisor.spare import copies
 from advisor.words import plan_words
 from advisor.work import work_of
@@ -81,15 +81,18 @@ class Datasheets:
         if found is None or isinstance(found, str) or step is None or (known is not None and (known.total_s or not fully)):
             return estimate
         workload = self._taken(found)
-        passes = self._search.passes(*key)
-        longer = step.mid / sum(one.times * one.seconds for one in passes)  # by the host's part and waits for input
-        passes = tuple(replace(one, seconds=one.seconds * longer) for one in passes)
-        load = load_of(workload, passes, found.share, estimate.memory_parts, step)
+        passes, waits_s = self._search.passes(*key), self._waits_s(found, pool)
+        host_s = step.mid - waits_s - sum(one.times * one.seconds for one in passes)
+        load = load_of(workload, with_ends(passes, host_s, waits_s), found.share, estimate.memory_parts, step)
         if load is None or (known is not None and known.utilisation >= 1):
             return estimate
         served = served_of(load) if fully else limited(load)
         cost = estimate.cost_usd if served.utilisation >= 1 else service_cost_of(workload, pool, step)
         return replace(estimate, served=served, cost_usd=cost)
+
+    def _waits_s(self, found: Found, pool: Pool) -> float:
+        """Return the seconds of a step in which it waits for its input."""
+        return max(0.0, input_seconds(self._taken(found), pool.hosts) - found.seconds)
 
     def _taken(self, found: Found) -> Workload:
         """Return the job with as many requests a step as all replicas of a plan take."""
@@ -117,7 +120,8 @@ class Datasheets:
         if isinstance(seen, str):
             return seen
         chance = memory_of(seen.memory).chance_within(chip.memory_bytes) if seen.fits else 0.0
-        return chance, seen.samples / seen.seconds
+        waits_s = input_seconds(self._workload, pool.hosts) * seen.samples / self._workload.batch
+        return chance, seen.samples / max(seen.seconds, waits_s)
 
     def estimate(self, runtime: Runtime, pool: Pool, chip: Accelerator) -> Estimate | str:
         """Return the estimate of one runtime on one pool, or in one phrase why there is no legal plan or no rate.
@@ -138,7 +142,7 @@ class Datasheets:
             key=chip.key, source=chip.source, date=chip.source_date, library=found.library or "the framework"
         )
         evidence = (told, words_of(found, pool.count))
-        waits_s = max(0.0, input_seconds(workload, pool.hosts) - found.seconds)
+        waits_s = self._waits_s(found, pool)
         step = log_normal(found.seconds + waits_s, found.sigma, found.tier, *evidence)
         compile_s = compile_time(self._programs, runtime.id, chip.kind, pool.count, self._compiled_here)
         job = job_of(workload, pool, step, compile_s, self._saved)

@@ -23,8 +23,8 @@ def flips_of(order: tuple[Contender, ...], objective: str, workload: Workload) -
     best = order[0]
     found = [*_price_flips(order), *terms_flips(order, workload)] if objective == "cost" else []
     runner = next((c for c in order[1:] if not c.late), None)
-    if runner is not None:
-        found.extend(_speed_flips(best, runner))
+    if runner is not None and not (objective == "cost" and best.estimate.served is not None):
+        found.extend(_speed_flips(best, runner))  # what serves at a rate costs the same however fast it is, if it keeps up
     return tuple(flip for flip in found if abs(flip.at - flip.now) > SMALLEST_CHANGE * flip.now)
 
 
@@ -74,9 +74,8 @@ def _count(one: Contender) -> int:
 
 def _speed_flips(best: Contender, runner: Contender) -> tuple[Flip, ...]:
     """Return how slow the best must be, or how fast the next, for the order to change."""
-    served = best.estimate.served is not None or runner.estimate.served is not None
-    if best.score <= 0 or runner.score <= 0 or (served and best.value is best.estimate.cost_usd):
-        return ()  # what serves at a rate costs the same however fast it is, as long as it keeps up
+    if best.score <= 0 or runner.score <= 0:
+        return ()
     ratio = runner.score / best.score
     label = runner.estimate.candidate.label
     found: list[Flip] = []

@@ -25,7 +25,7 @@ class Fleet:
     Args:
         accelerator: a catalog key.
         chips: in all.
-        together: of them that a fast link must join: a replica, or all where replicas share weights.
+        together: of a replica, or of all where replicas share weights: the chips are a multiple of it.
     """
 
     accelerator: str
@@ -81,7 +81,7 @@ def fleet_of(estimate: Estimate, surely: float = 0.0) -> Fleet | None:
 
 
 def enough_words(estimate: Estimate) -> str:
-    """Return how many chips, divided as these are, would keep up with the rate; empty where these do.
+    """Return how many chips, divided as these are, would keep up with the rate; empty where these do, or wait for their input.
 
     Args:
         estimate: of a rented pool.
@@ -89,6 +89,8 @@ def enough_words(estimate: Estimate) -> str:
     served = estimate.served
     if served is None or served.utilisation < 1 or estimate.candidate.pools[0].attached:
         return ""
+    if any(share.term == "input" for share in estimate.breakdown):
+        return ""  # input comes by the host, not by the chip
     middle, least, most = (fleet_of(estimate, surely) for surely in (0.0, -Z_80, Z_80))
     if middle is None or least is None or most is None:
         return ""

@@ -7,7 +7,7 @@ as many at once as its share of the batch.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 
 from advisor.queueing import Latencies, Percentiles, Unstable, latencies, limit_per_s
@@ -19,7 +19,7 @@ from core.sketch import DECODE, PREFILL
 from core.sketching import output_of
 from core.workload import Workload
 
-OF_REQUESTS = ("compute", "bubble")
+OF_REQUESTS = ("compute", "bubble", "input")
 """Terms of a step that shrink with the requests in flight; memory traffic does in part."""
 NEARLY_FULL = 0.99
 """Utilisation at which the slow end of a band is told where it cannot keep up: there is no figure beyond."""
@@ -58,6 +58,18 @@ class Load:
     def least_s(self) -> float:
         """What a request takes that meets no other."""
         return self.prefill_s + self.tokens * self.steps[0][1]
+
+
+def with_ends(passes: Sequence[PassTime], host_s: float, input_s: float) -> tuple[PassTime, ...]:
+    """Return the passes of a step, the last of which also takes what the host does once a step and what input is waited for.
+
+    Args:
+        passes: of a step.
+        host_s, input_s: of the whole step; input is there for each request, the host's part once.
+    """
+    *before, last = passes
+    ends = (("host", host_s / last.times), ("input", input_s / last.times))
+    return (*before, replace(last, seconds=last.seconds + sum(seconds for _, seconds in ends), terms=(*last.terms, *ends)))
 
 
 def load_of(

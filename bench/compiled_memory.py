@@ -1,14 +1,14 @@
 """How near Tandem comes to the memory that XLA's compiler plans for flax models on the CPU.
 
 Bound for exit 0: for each model, forward and with its gradients, arguments, results and temporary memory together within 10 % of
-what `compiled.memory_analysis()` says. Arguments must agree to the byte. Figures are those of `intake.compiled`, which follows
-what XLA's CPU compiler does with a program: what it rewrites, computes inside something else, keeps through loops, and puts in
-one place. Beside them, under `portable`, stands how far off the liveness analysis of `intake.picture` is, which holds for any
-target and knows nothing of that compiler: it is a witness and no bound. XLA sets memory for all results aside before it starts,
-so there they are counted throughout, and what lies beside them at the worst moment is added.
+what `compiled.memory_analysis()` says, by the liveness analysis of `intake.picture`, which is what people are told, and by
+`bench.xla_cpu`, which follows what XLA's CPU compiler does with a program: what it rewrites, computes inside something else,
+keeps through loops, and puts in one place. Arguments must agree to the byte. The first (`portable`) holds for any target and
+knows nothing of that compiler; the second says what of the difference is that compiler's own. XLA sets memory for all results
+aside before it starts, so in the first they are counted throughout, and what lies beside them at the worst moment is added.
 
 The second half of the models (`bench.flax_models_further`, `bench.compiled_models`) was written after the first version of
-`intake.compiled`, to see whether what held for the others holds for them.
+`bench.xla_cpu`, to see whether what held for the others holds for them.
 
 Run: `python -m bench.compiled_memory [--json] [--only NAME]`.
 """
@@ -26,10 +26,11 @@ import jax
 from bench.compiled_models import FURTHER
 from bench.flax_case import Case
 from bench.flax_models import CASES
+from bench.xla_cpu.memory import planned
+from core.errors import BadInput
 from core.graph import DTYPE_BITS, Graph
 from core.picture import WORD, greatest
 from core.symbols import value_of
-from intake.compiled.memory import planned
 from intake.picture.timeline import compute_dtype, forward_spans, peaks, traced_spans
 from intake.readers.stablehlo import module_graph
 from intake.readers.stablehlo_module import parse
@@ -46,7 +47,7 @@ class Row:
         model, task: which.
         arguments, arguments_xla: what it is given, as read and as compiled.
         results_xla, temporary_xla: as compiled.
-        results, temporary: as `intake.compiled` has them.
+        results, temporary: as `bench.xla_cpu` has them.
         portable: arguments, results and temporary memory together, by the liveness analysis that holds for any target.
     """
 
@@ -77,8 +78,8 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Whether both bounds hold."""
-        return self.arguments == self.arguments_xla and abs(self.off) <= WITHIN
+        """Whether every bound holds."""
+        return self.arguments == self.arguments_xla and max(abs(self.off), abs(self.off_portable)) <= WITHIN
 
 
 def bytes_of(graph: Graph, at: int) -> int:
@@ -122,6 +123,12 @@ def row_of(case: Case, task: str) -> Row:
     )  # fmt: skip
 
 
+def _near(offs: Sequence[float]) -> str:
+    """Return how many differences are within the bound, and the worst."""
+    near, worst = sum(abs(off) <= WITHIN for off in offs), max(map(abs, offs))
+    return f"{near} of {len(offs)} rows within {100 * WITHIN:.0f} %, the worst off by {100 * worst:.1f} %"
+
+
 def main(arguments: Sequence[str]) -> int:
     """Compare every model, print the table and the verdict, and return 0 when the bounds hold."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -129,8 +136,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--only", help="a word of the model's name")
     asked = parser.parse_args(arguments)
     cases = [case for case in (make() for make in (*CASES, *FURTHER)) if not asked.only or asked.only in case.name]
+    if not cases:
+        raise BadInput(f"no model whose name holds {asked.only!r}", "a word of a model of this bench", "leave --only out")
     rows = [row_of(case, task) for case in cases for task in ("forward", "gradients")]
-    held = bool(rows) and all(row.holds for row in rows)
+    held = all(row.holds for row in rows)
     if asked.json:
         plain = [asdict(row) | {"off": row.off, "off_portable": row.off_portable, "holds": row.holds} for row in rows]
         print(json.dumps({"schema_version": 1, "holds": held, "rows": plain}, indent=1))
@@ -150,12 +159,8 @@ def main(arguments: Sequence[str]) -> int:
             f"{100 * row.off_portable:.1f}",
         )
         print(_LINE.format(*cells) + ("" if row.holds else "  FALLS SHORT"))
-    near = sum(row.holds for row in rows)
-    worst = max((abs(row.off) for row in rows), default=0.0)
-    plain = sum(abs(row.off_portable) <= WITHIN for row in rows)
-    bound = f"within {100 * WITHIN:.0f} %"
-    said = f"{near} of {len(rows)} rows {bound}, the worst off by {100 * worst:.1f} %; the portable analysis {plain} {bound}"
-    print(f"{'HOLDS' if held else 'FALLS SHORT'}: {said}")
+    portable, followed = _near([row.off_portable for row in rows]), _near([row.off for row in rows])
+    print(f"{'HOLDS' if held else 'FALLS SHORT'}: the portable analysis {portable}; the compiler followed {followed}")
     return 0 if held else 1
 
 

@@ -169,6 +169,10 @@ class Device:
     fault: Fault | None = None
 
 
+HOURS_PER_YEAR = 8766.0
+"""Of 365.25 days."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ownership:
     """What an hour of one's own chip costs.

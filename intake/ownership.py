@@ -6,12 +6,11 @@ power by the catalog. Interest, the machine around the boards where `capital_usd
 `power_usd_per_kwh` is meant to hold are not in it.
 """
 
-from core.device import Accelerator, Ownership
+from core.device import HOURS_PER_YEAR, Accelerator, Ownership
 from core.errors import BadInput
 from intake.fields import Section
 
 KEYS = ("capital_usd", "years", "power_usd_per_kwh", "utilisation", "hosting_usd_per_h")
-HOURS_PER_YEAR = 8766.0
 
 
 def ownership_of(path: str, value: object, chip: Accelerator, count: int) -> Ownership:

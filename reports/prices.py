@@ -1,11 +1,10 @@
 """What a pool costs, in words: by the hour and the month, from whom, and what it would be on other terms."""
 
 from core import format as write
-from core.device import Pool
+from core.device import HOURS_PER_YEAR, Pool
 from core.workload import Workload
 
-HOURS_PER_MONTH = 730.5
-"""Of a year of 365.25 days, a twelfth."""
+HOURS_PER_MONTH = HOURS_PER_YEAR / 12
 
 
 def price_text(pool: Pool, workload: Workload) -> str:

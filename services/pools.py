@@ -40,11 +40,11 @@ class _Market:
     today: date
     workload: Workload
 
-    def offer(self, chip: Accelerator, request: PoolRequest, together: int | None = None) -> Price | None:
-        """Return the cheapest offer for a pool of which all or so many chips must be joined; None where none is known."""
-        joined = 1 if self.apart(chip) else together or self._replica(chip)
+    def offer(self, chip: Accelerator, request: PoolRequest) -> Price | None:
+        """Return the cheapest offer for a pool; None where none is known."""
+        together = 1 if self.apart(chip) else self._replica(chip)
         return catalog.cheapest(
-            chip.key, self.where, self.imported, request.terms, request.count, request.machine, together=joined
+            chip.key, self.where, self.imported, request.terms, request.count, request.machine, together=together
         )
 
     def _replica(self, chip: Accelerator) -> int | None:
@@ -112,8 +112,7 @@ def sized_pools(workload: Workload, asked: str, fleets: Iterable[Fleet], today: 
         request = left_open.get(chip.key) if requests else PoolRequest(chip.key, 1)
         count = next((legal for legal in catalog.legal_counts(chip.key, 2 * fleet.chips) if legal >= fleet.chips), fleet.chips)
         if request is not None and count <= MOST_IN_A_FLEET:
-            whole = max(fleet.together, min(count, chip.chips_per_host or 1))
-            found.append(_priced(chip, replace(request, count=count, open=False), market, whole))
+            found.append(_priced(chip, replace(request, count=count, open=False), market))
     return tuple(dict.fromkeys(pool for pool in found if pool.price_usd_per_h is not None))
 
 
@@ -235,21 +234,21 @@ def _named(request: PoolRequest, devices: Sequence[Device], market: _Market) -> 
     return _priced(chip, request, market)
 
 
-def _priced(chip: Accelerator, request: PoolRequest, market: _Market, together: int | None = None) -> Pool:
+def _priced(chip: Accelerator, request: PoolRequest, market: _Market) -> Pool:
     count, usd_per_chip_h = request.count, request.price_usd_per_h
     known = catalog.slice_of(chip.key, count)
     hosts = known.hosts if known is not None else -(-count // chip.chips_per_host) if chip.chips_per_host else 1
     if usd_per_chip_h is not None:
         where = GIVEN if request.own is None else OWN
         return Pool(chip.key, count, chip.kind, usd_per_chip_h * count, where, hosts=hosts, own=request.own)
-    offer = market.offer(chip, request, together)
+    offer = market.offer(chip, request)
     if offer is None:
         of = f"of {request.machine}" if request.machine else "of so many together" if count > 1 else ""
         place = ", ".join((*market.where.clouds, *market.where.regions))
         said = " ".join(filter(None, ("no", request.terms, "price", of, "known", f"in {place}" if place else "")))
         return Pool(chip.key, count, chip.kind, None, said, hosts=hosts)
     paid = _paid(offer, count, market)
-    other = (market.offer(chip, replace(request, terms=terms), together) for terms in catalog.TERMS if terms != offer.terms)
+    other = (market.offer(chip, replace(request, terms=terms)) for terms in catalog.TERMS if terms != offer.terms)
     less = sorted((_paid(one, count, market) for one in other if one is not None), key=lambda one: one.usd_per_h)
     less = tuple(one for one in less if one.usd_per_h < paid.usd_per_h)
     return Pool(chip.key, count, chip.kind, paid.usd_per_h, paid.where, hosts=hosts, other_terms=less)
@@ -290,9 +289,8 @@ def seller(offer: Price, today: date) -> str:
 def most_chips(workload: Workload, chip: Accelerator) -> int:
     """Return up to how many chips of a kind are compared when no count is asked for.
 
-    A job with a deadline or a budget is tried on up to 1,024, one that serves a rate on up to 64, and on as
-    many as keep up with it; any other on up to twice what
-    its weights, gradients and states fill, since more chips only make it dearer.
+    A job with a deadline or a budget is tried on up to 1,024, one that serves a rate on up to 64 and on as many as keep up with
+    it (`sized_pools`); any other on up to twice what its weights, gradients and states fill, since more only make it dearer.
     """
     targets = workload.targets
     if targets.deadline_h is not None or targets.budget_usd is not None:

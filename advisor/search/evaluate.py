@@ -17,7 +17,7 @@ from advisor.cost.features import Labels, labels_of
 from advisor.cost.known import known_predictor
 from advisor.cost.silicon import Silicon, silicon_of, unknown_link
 from advisor.memory import ModelBytes, model_bytes
-from advisor.search.grid import Chips, Divisible, Grid, grid_of, joined
+from advisor.search.grid import Chips, Divisible, Grid, grid_of, joined, undivided
 from advisor.search.passes import YEAR, Pass, Priced, passes_of, priced
 from advisor.search.room import Apart, parts_of
 from advisor.search.stacks import BORROWED_SHIFT, BORROWED_SIGMA, Stack, stack_for
@@ -179,7 +179,7 @@ class Search:
                 made[chips] = grid_of(self._divisible, chips)
             grid = made[chips]
             if not len(grid):
-                self._refused[chip.key, count] = _undivided(self.workload.batch, count)
+                self._refused[chip.key, count] = undivided(self.workload.batch, count)
                 continue
             kept.append(_Pool(chip.key, count, start, start + len(grid), silicon))
             start += len(grid)
@@ -198,10 +198,13 @@ class Search:
         """
         pool = self._index.get((chip.key, count))
         if pool is None or self._prepared is None:
-            return self._refused.get((chip.key, count), f"{count} x {chip.key} was not looked at")
+            return self._reason(chip, count)
         timed = self.timed(runtime)
         row = timed.best[pool.key, pool.count]
         return self._found(self._prepared, runtime, pool, row, timed.seconds)
+
+    def _reason(self, chip: Accelerator, count: int) -> str:
+        return self._refused.get((chip.key, count), f"{count} x {chip.key} was not looked at")
 
     def glance(self, runtime: str, chip: Accelerator, count: int) -> Glance | str:
         """Return what `best` finds, without what is only shown of it.
@@ -209,11 +212,10 @@ class Search:
         Args:
             runtime, chip, count: as for `best`.
         """
-        pool = self._index.get((chip.key, count))
-        if pool is None or self._prepared is None:
-            return self._refused.get((chip.key, count), f"{count} x {chip.key} was not looked at")
+        if (chip.key, count) not in self._index or self._prepared is None:
+            return self._reason(chip, count)
         timed, grid = self.timed(runtime), self._prepared.grid
-        row = timed.best[pool.key, pool.count]
+        row = timed.best[chip.key, count]
         replicas = float(grid.data[row]) if self._each else 1.0
         memory = tuple((name, float(part[row])) for name, part in self._prepared.memory.items())
         return Glance(float(timed.seconds[row]), self.workload.batch * replicas, memory, bool(self._prepared.fits[row]))
@@ -369,16 +371,6 @@ def _divisible(workload: Workload, sketch: Sketch) -> Divisible:
     unknown = (routed_experts(workload) or USUAL_EXPERTS) if sketch.expert_parameters else 1
     experts = int(sketch.experts) or unknown
     return Divisible(workload.batch, int(heads), max(1, int(sketch.layers)), experts, length, workload.trains)
-
-
-def _undivided(batch: int, count: int) -> str:
-    """Return that a batch is not divided over chips that train, and which batches and counts next to these are."""
-    below, above = batch // count * count, -(-batch // count) * count
-    batches = " or ".join(f"{near:,}" for near in (below, above) if near)
-    fewer = next(chips for chips in range(min(count, batch), 0, -1) if batch % chips == 0)
-    more = next((chips for chips in range(count, batch + 1) if batch % chips == 0), 0)
-    counts = " or ".join(str(near) for near in (fewer, more) if near)
-    return f"a batch of {batch} does not divide over {count} chips: a batch of {batches} would, or {counts} chips"
 
 
 def _divisions(grid: Grid, trains: bool) -> Numbers:

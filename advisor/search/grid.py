@@ -147,3 +147,18 @@ def _powers(most: int) -> tuple[int, ...]:
     while found[-1] * 2 <= most:
         found.append(found[-1] * 2)
     return tuple(found)
+
+
+def undivided(batch: int, count: int) -> str:
+    """Return that a batch is not divided over chips that train, and which batches and counts next to these are.
+
+    Args:
+        batch: samples of a step, which the chips do not divide.
+        count: chips.
+    """
+    below, above = batch // count * count, -(-batch // count) * count
+    batches = " or ".join(f"{near:,}" for near in (below, above) if near)
+    fewer = next(chips for chips in range(min(count, batch), 0, -1) if batch % chips == 0)
+    more = next((chips for chips in range(count, batch + 1) if batch % chips == 0), 0)
+    counts = " or ".join(str(near) for near in (fewer, more) if near)
+    return f"a batch of {batch} does not divide over {count} chips: a batch of {batches} would, or {counts} chips"

@@ -195,5 +195,6 @@ def test_what_can_be_served_counts_what_the_input_waits_for() -> None:
     assert isinstance(told, Estimate)
     assert told.served is not None
     assert told.throughput is not None
+    assert told.candidate.requests == 1  # more at once are answered no sooner
     assert told.served.limit_per_s == pytest.approx(told.throughput.mid, rel=0.01)
     assert told.served.limit_per_s < 300  # two processors decode some 108 pictures a second each

@@ -6,7 +6,7 @@ from math import exp
 import pytest
 
 from advisor.keeping_up import Fleet, enough_words, fleet_of, fleets_of
-from core.advice import Candidate, Estimate, Plan, Served
+from core.advice import ALL_BLOCKS, Candidate, Estimate, Plan, Served, Share
 from core.device import Pool
 from core.quantity import Z_80, log_normal
 
@@ -61,6 +61,8 @@ def test_what_falls_short_says_how_many_chips_would_do() -> None:
     words = enough_words(estimate(100, 8))
     assert words == "102 chips divided so would keep up (88 to 114 by the band of its step)"
     assert enough_words(estimate(7, 8)) == ""
+    waiting = Share("input", ALL_BLOCKS, log_normal(0.5, 0.1, "datasheet", "test"))
+    assert enough_words(replace(estimate(100, 8), breakdown=(waiting,))) == ""
 
 
 def test_chips_that_are_here_or_of_an_unknown_rate_say_nothing() -> None:

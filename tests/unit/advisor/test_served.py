@@ -8,7 +8,7 @@ import pytest
 from advisor import Question, advise
 from advisor.queueing import Latencies, latencies
 from advisor.search import PassTime
-from advisor.served import Load, load_of, served_of, service_words
+from advisor.served import Load, load_of, served_of, service_words, with_ends
 from core.advice import Estimate, Recommendation
 from core.device import Pool
 from core.quantity import log_normal
@@ -179,3 +179,12 @@ def test_without_a_rate_serving_is_told_as_before() -> None:
     chosen = best(asking(None, 1e6), gpu())
     assert chosen.served is None
     assert chosen.missing == ()
+
+
+def test_the_host_s_part_is_there_once_and_input_for_each_request() -> None:
+    one = PassTime("forward", 2.0, 0.1, (("compute", 0.1),))
+    (with_both,) = with_ends((one,), 0.2, 1.6)
+    assert with_both.seconds == pytest.approx(0.1 + 0.1 + 0.8)
+    found = load_of(replace(asking(20.0), blocks=chat().blocks[:1], batch=8), (with_both,), 8, (("weights", 1e9),), STEP)
+    assert found is not None
+    assert found.steps == ((1, pytest.approx((0.1 + 0.8) / 8 + 0.1)), (8, pytest.approx(1.0)))

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import date
-from math import inf
 from pathlib import Path
 
 import pytest
@@ -194,6 +193,7 @@ def test_replicas_on_chips_without_a_fast_link_stand_in_machines_of_their_own() 
     )
     assert alone.price_usd_per_h is not None
     assert many.price_usd_per_h == pytest.approx(16 * alone.price_usd_per_h)
+    assert many.price_usd_per_h is not None
     assert trained.price_usd_per_h is not None
     assert trained.price_usd_per_h > many.price_usd_per_h
 
@@ -267,11 +267,10 @@ def test_sized_pools_are_whole_machines_or_slices_of_chips_that_were_left_open()
         assert sized_pools(understood(), asked, fleets) == ()
 
 
-def test_a_fleet_of_replicas_is_priced_by_what_one_of_them_needs_together() -> None:
-    (apart,) = sized_pools(understood(), "all", (Fleet("l40s", 400, 1),))
-    (cluster,) = pools_for(understood(), (), "l40s=400")
-    assert apart.price_usd_per_h is not None
-    assert apart.price_usd_per_h <= (cluster.price_usd_per_h or inf)
+def test_a_fleet_is_priced_as_a_pool_of_as_many_that_was_named() -> None:
+    serving = intake.read_document({"task": "serve", "model": {"preset": "llama-3-8b"}, "batch": 8, "prompt": 64, "output": 8})
+    (sized,) = sized_pools(serving, "all", (Fleet("h100-sxm", 83, 1),))
+    assert (sized,) == pools_for(serving, (), "h100-sxm=88")
 
 
 def test_replicas_need_no_cluster_and_a_model_larger_than_a_host_does() -> None:

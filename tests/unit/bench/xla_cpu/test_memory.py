@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from bench.xla_cpu.buffers import Buffer
+from bench.xla_cpu.memory import Planned, packed, planned, spared
 from core.errors import BadInput
-from intake.compiled.buffers import Buffer
-from intake.compiled.memory import Planned, packed, planned, spared
 from intake.readers.stablehlo_module import parse
 
 jax = pytest.importorskip("jax")

@@ -1,7 +1,7 @@
 """A program's operations as the compiler has them: calls opened, loops with what they need, simpler arithmetic."""
 
-from intake.compiled.hlo import Body
-from intake.compiled.lower import lower
+from bench.xla_cpu.hlo import Body
+from bench.xla_cpu.lower import lower
 from intake.readers.stablehlo_module import parse
 
 

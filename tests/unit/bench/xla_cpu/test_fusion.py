@@ -2,8 +2,8 @@
 
 import pytest
 
-from intake.compiled.fusion import kernels_of
-from intake.compiled.hlo import Maker, Op
+from bench.xla_cpu.fusion import kernels_of
+from bench.xla_cpu.hlo import Maker, Op
 
 SIZES = (8, 16)
 

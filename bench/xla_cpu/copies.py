@@ -5,8 +5,8 @@ Source: xla/service/copy_insertion.cc (github.com/openxla/xla).
 
 from dataclasses import replace
 
-from intake.compiled.fusion import IN_PLACE
-from intake.compiled.hlo import Body, Op
+from bench.xla_cpu.fusion import IN_PLACE
+from bench.xla_cpu.hlo import Body, Op
 
 COPY = "copied"
 """Name of the operation that is added."""

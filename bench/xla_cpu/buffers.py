@@ -8,10 +8,10 @@ smaller buffers until it is written); service/copy_insertion.cc (what a loop cha
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from intake.compiled.copies import with_copies
-from intake.compiled.fusion import Kernel, kernels_of
-from intake.compiled.hlo import Body, Op
-from intake.compiled.order import ordered
+from bench.xla_cpu.copies import with_copies
+from bench.xla_cpu.fusion import Kernel, kernels_of
+from bench.xla_cpu.hlo import Body, Op
+from bench.xla_cpu.order import ordered
 
 ALIGNMENT = 64
 """Bytes (cpu_function_runtime::MinAlign)."""

@@ -12,9 +12,9 @@ from struct import pack
 from typing import cast
 from zlib import crc32
 
+from bench.xla_cpu.hlo import Body, Maker, Op, Sizes
+from bench.xla_cpu.rewrite import convolution, folded, product, reduction, select_and_scatter
 from core.errors import BadInput
-from intake.compiled.hlo import Body, Maker, Op, Sizes
-from intake.compiled.rewrite import convolution, folded, product, reduction, select_and_scatter
 from intake.readers.stablehlo_program import Instruction, Program, Region, Value
 
 _NOT_ALONE = frozenset({"constant", "reshape", "broadcast_in_dim", "iota", "reverse", "slice", "transpose", "part", "parameter"})

@@ -1,8 +1,8 @@
 """Kernels run breadth first: all that is ready before what becomes so."""
 
-from intake.compiled.fusion import kernels_of
-from intake.compiled.hlo import Maker, Op
-from intake.compiled.order import ordered
+from bench.xla_cpu.fusion import kernels_of
+from bench.xla_cpu.hlo import Maker, Op
+from bench.xla_cpu.order import ordered
 
 SIZES = (16, 16)
 

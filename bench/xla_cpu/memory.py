@@ -6,8 +6,8 @@ Source: `CompiledMemoryStats` of XLA, which `compiled.memory_analysis()` of JAX 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from intake.compiled.buffers import ALIGNMENT, POINTER, Buffer, Timeline
-from intake.compiled.lower import lower
+from bench.xla_cpu.buffers import ALIGNMENT, POINTER, Buffer, Timeline
+from bench.xla_cpu.lower import lower
 from intake.readers.stablehlo_program import Program
 
 
