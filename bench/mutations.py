@@ -8,6 +8,7 @@ import random
 import re
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 
 LARGEST_BYTES = 8 * 2**20
@@ -98,7 +99,7 @@ def change_archive(source: random.Random, data: bytes, other: bytes) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = [(one.filename, archive.read(one)) for one in archive.infolist() if one.file_size <= LARGEST_BYTES]
-    except (zipfile.BadZipFile, NotImplementedError, OSError, RuntimeError, ValueError, EOFError):
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, OSError, RuntimeError, ValueError, EOFError):
         entries = []
     if not entries:
         return set_bytes(source, data, other)

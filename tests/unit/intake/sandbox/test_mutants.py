@@ -1,7 +1,9 @@
 """The bench of spoilt files: mutants depend on the seed alone, and whatever is no allowed outcome falls short."""
 
+import io
 import json
 import random
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -15,13 +17,23 @@ READERS = "tests.samples.hostile_readers"
 TEXT = b'{"shape": [3, 4], "name": "layer"}' * 3
 
 
+def broken_zip() -> bytes:
+    """Return a zip that can be listed, and whose one entry cannot be unpacked."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a", TEXT * 50)
+    data = bytearray(held.getvalue())
+    data[31:39] = b"\xff" * 8  # behind the header of 30 bytes and the name of one
+    return bytes(data)
+
+
 def test_a_mutant_is_the_same_for_the_same_seed_and_number_and_another_for_others() -> None:
     assert mutant(1, 5, TEXT, TEXT) == mutant(1, 5, TEXT, TEXT)
     assert len({mutant(1, number, TEXT, TEXT)[1] for number in range(200)}) > 150
 
 
 @pytest.mark.parametrize("kind", sorted(MUTATIONS))
-@pytest.mark.parametrize("data", [b"x", TEXT, bytes(5000)], ids=["one byte", "text", "zeros"])
+@pytest.mark.parametrize("data", [b"x", TEXT, bytes(5000), broken_zip()], ids=["one byte", "text", "zeros", "broken zip"])
 def test_every_kind_of_fault_works_on_every_file(kind: str, data: bytes) -> None:
     for number in range(20):
         assert isinstance(MUTATIONS[kind](random.Random(number), data, TEXT), bytes)
