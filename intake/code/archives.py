@@ -16,6 +16,8 @@ from intake.code.limits import DEFAULT, Limits
 from intake.code.source import SourceFile
 
 _CHUNK = 1 << 16
+_ENDS = 56 + 20
+"""Bytes that a zip of the larger kind (zip64) has between its list and its end."""
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError, OverflowError)
 
 
@@ -29,6 +31,9 @@ def open_archive(raw: bytes, limits: Limits = DEFAULT) -> Iterator[SourceFile]:
     Raises:
         BadInput: it is no zip, is encrypted or broken, has paths that lead out of it, or would unpack to more than the limits.
     """
+    listed = _listed(raw)
+    if listed > limits.archive_entries:
+        raise _refused(f"{listed} entries", f"at most {limits.archive_entries}", "pack only the source files")
     try:
         archive = zipfile.ZipFile(io.BytesIO(raw))
     except _BROKEN as error:
@@ -50,6 +55,15 @@ def open_archive(raw: bytes, limits: Limits = DEFAULT) -> Iterator[SourceFile]:
             if left <= 0:
                 raise _refused(f"over {limits.archive_bytes} bytes when unpacked", "less", "pack only the source files")
             yield SourceFile(name, content)
+
+
+def _listed(raw: bytes) -> int:
+    """Return how many entries stand in an archive's list, without building any of them."""
+    end = raw.rfind(b"PK\5\6")
+    if end < 0 or end + 16 > len(raw):
+        return 0
+    length = int.from_bytes(raw[end + 12 : end + 16], "little")
+    return raw.count(b"PK\1\2", max(0, end - length - _ENDS), end)
 
 
 def _is_file(entry: zipfile.ZipInfo) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from core.codec import to_plain
-from core.errors import BadInput
+from core.errors import BadInput, one_line
 from intake.code.archives import open_archive
 from intake.code.kinds import is_wanted
 from intake.code.limits import DEFAULT
@@ -28,7 +28,8 @@ def read(source: Source, options: Mapping[str, object]) -> object:
     del options
     scan = scan_tree(replace(one, name=_shown(one.name)) for one in _files(source))
     if not any(how != "skipped" for how, _ in scan.read):
-        raise BadInput(f"{source.name[:80]}, in which there is no code", "Python files, notebooks, requirements or scripts",
+        why = f" that can be read ({one_line(scan.notes[0], 160)})" if scan.notes else ""
+        raise BadInput(f"{source.name[:80]}, in which there is no code{why}", "Python files, notebooks, requirements or scripts",
                        "give the folder, a zip or a file of the training code")  # fmt: skip
     return to_plain(scan)
 

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Mapping
 from typing import cast
 
-from core.errors import BadInput
+from core.errors import BadInput, one_line
 from core.graph import Graph, Parameters
 from core.graph_json import graph_from_json, graph_to_json
 from intake.readers.plain_json import read_json
@@ -52,7 +52,18 @@ def read(source: Source, options: Mapping[str, object]) -> dict[str, object]:
     graph = graph_from_json(values)
     if isinstance(graph, Parameters):
         raise BadInput("parameters without operations", "a captured graph", REMEDY)
+    _check_order(graph)
     return graph_to_json(graph)
+
+
+def _check_order(graph: Graph) -> None:
+    """Raise BadInput for an operation that reads what nothing has made before it: a circle, or a gap."""
+    made: set[int] = set()
+    for node in graph.nodes:
+        if early := [at for at in node.inputs if graph.tensors[at].role == "value" and at not in made]:
+            got = f"a captured graph whose operation {node.op[:60]} reads {graph.tensors[early[0]].name[:60]!r} before it is made"
+            raise BadInput(one_line(got, 200), "operations in their order", REMEDY)
+        made.update(node.outputs)
 
 
 def written(graph: Graph) -> bytes:

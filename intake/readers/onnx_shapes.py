@@ -109,6 +109,9 @@ class Walk:
             except (IndexError, KeyError, ValueError, TypeError, OverflowError, ZeroDivisionError) as error:
                 raise self._refused(node, f"operands that do not fit: {error!s:.80}") from None
             for name, value in zip(node.outputs, made, strict=False):
+                if name in values.maps[0]:
+                    raise BadInput(f"operator {node.op} that makes {name!r:.80}, which is there already", "each value made once",
+                                   _REMEDY)  # fmt: skip
                 if name:
                     values[name] = value
 

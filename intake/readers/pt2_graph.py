@@ -231,6 +231,8 @@ class Reading:
         if parts[0] in ("_operator", "math", "torch") or len(parts) < 2:
             return  # arithmetic of sizes
         results = [name for one in _rows(node["outputs"]) for name in _names(one)]
+        if twice := [name for name in results if name in place.names]:
+            raise ValueError(f"an operation {target!r:.60} that makes {twice[0]!r:.60}, which is there already")
         taken: list[int] = []
         arguments = {
             str(_mapping(one)["name"]): self._argument(_mapping(_mapping(one)["arg"]), place, taken)

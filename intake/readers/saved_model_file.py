@@ -134,6 +134,8 @@ def _nodes(fields: Fields, number: int) -> dict[str, TfNode]:
     found: dict[str, TfNode] = {}
     for one in fields.messages(number):
         node = _node(one.fields())
+        if node.name in found:
+            raise malformed(f"two operations of the name {node.name!r:.60}")
         found[node.name] = node
     return found
 
