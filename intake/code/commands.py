@@ -20,7 +20,7 @@ _XLA_VARIABLE = re.compile(r"\b((?:PJRT|XRT)_[A-Z_]+|XLA_(?:USE|EXPERIMENTAL|IR|
                            r"|PT_XLA_[A-Z_]+|TPU_[A-Z_]+)\s*=")
 _IMAGE = re.compile(r"(nvcr\.io/\S+|nvidia/cuda\S*|(?:pytorch/pytorch|tensorflow/tensorflow)\S*(?:cuda|gpu)\S*)", re.IGNORECASE)
 _GPUS = re.compile(r"--gpus[\s=]|--runtime[\s=]nvidia|--gres=gpu|nvidia\.com/gpu")
-_SETTING = re.compile(r"^\s*-?\s*[\w.]+\s*:\s*['\"]?(cuda(?::\d+)?|nccl)['\"]?\s*(?:#.*)?$", re.IGNORECASE)
+_SETTING = re.compile(r"^\s*+-?\s*+[\w.]++\s*+:\s*+['\"]?(cuda(?::\d+)?|nccl)['\"]?\s*+(?:#.*)?$", re.IGNORECASE)
 _CUDA_INDEX = re.compile(r"whl/(?:nightly/)?cu\d{2,3}|jax_cuda_releases")
 _NATIVE = re.compile(
     r"__global__|__device__|__shared__|__syncthreads|<<<|\bcuda[A-Z]\w+\s*\(|\b(?:cublas|cudnn|cufft|curand|cusparse|cusolver|nccl)[A-Z]\w+\s*\("

@@ -89,7 +89,7 @@ def _is_magic(line: str) -> bool:
     stripped = line.lstrip()
     if stripped.startswith(("!", "%")):
         return True
-    return bool(_ASKS.match(line)) or bool(re.match(r"\s*[\w, ]+=\s*!", line))
+    return bool(_ASKS.match(line)) or bool(re.match(r"\s*+[\w, ]++=\s*+!", line))
 
 
 def _command(line: str) -> str:

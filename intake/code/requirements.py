@@ -13,8 +13,8 @@ from typing import cast
 from core.finding import Place, Requirement
 from intake.code.view import View
 
-_LINE = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?\s*"
-                   r"(?:@\s*\S+|\(?\s*((?:[=<>!~]=?=?\s*[^\s,;()=<>!~]+\s*(?:,\s*)?)*)\)?)?\s*(?:;.*)?$")
+_LINE = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*+)\s*+(?:\[([^\]]*)\])?\s*+"
+                   r"(?:@\s*+\S+|\(?\s*+((?:[=<>!~]=?=?\s*+[^\s,;()=<>!~]++\s*+(?:,\s*+)?)*+)\)?)?\s*+(?:;.*)?$")
 _CONDA = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\s*(=|==|>=|<=|>|<|~=|!=)\s*([^=\s,]+)\S*)?(.*)$")
 _PIP = re.compile(r"(?:^|[\s;&|(])(?:pip|pip3|python3?\s+-m\s+pip|uv\s+pip|conda|mamba|poetry|uv)\s+(?:install|add)\s+(.*)")
 _LONGEST = 500
@@ -112,11 +112,12 @@ def of_conda(text: str, name: str) -> list[Requirement]:
     found: list[Requirement] = []
     pip = False
     for number, line in enumerate(text.split("\n"), 1):
-        item = re.match(r"^\s*-\s*(.+?)\s*(?:\s#.*)?$", line)
-        if item is None:
+        dash, _, rest = line.strip().partition("-")
+        item = re.split(r"\s#", rest.strip(), maxsplit=1)[0].strip()
+        if dash or not item:
             pip = pip and not line[:1].strip()
             continue
-        entry = item.group(1).strip("\"'")
+        entry = item.strip("\"'")
         if entry.startswith("pip:"):
             pip = True
             continue

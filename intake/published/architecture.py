@@ -81,7 +81,7 @@ def _sizes(row: Row) -> Sizes:
     experts, used = (number(row.get(name)) or 0.0 for name in ("moe_experts", "moe_topk"))
     two = bool(re.search(r"2-matrix", phrase))
     gated = bool(re.search(r"SwiGLU|GeGLU|3-matrix|gated", phrase, re.IGNORECASE)) or (not two and _modern(phrase, experts))
-    image = bool(re.search(r"\d+x\d+|\btokens\b|DiT|ViT", phrase))
+    image = bool(re.search(r"\dx\d|\btokens\b|DiT|ViT", phrase))
     encoder = bool(re.search(r"\bencoder\b", phrase)) or "BERT" in row.get("model", "")
     return Sizes(
         layers,
@@ -111,7 +111,7 @@ def _modern(phrase: str, experts: float) -> bool:
 
 
 def _windows(phrase: str) -> tuple[tuple[float, float], ...]:
-    found = re.search(r"(\d+):1 local\((\d+)\)", phrase)
+    found = re.search(r"(\d{1,9}):1 local\((\d{1,9})\)", phrase)
     if found:
         local = float(found.group(1))
         return ((local / (local + 1), float(found.group(2))),)
@@ -199,7 +199,7 @@ def _attention_of(sizes: Sizes) -> tuple[float, float, float]:
 
 
 def _image(phrase: str) -> bool:
-    return bool(re.search(r"\d+x\d+|\d+ tokens|ViT", phrase))
+    return bool(re.search(r"\dx\d|\d tokens|ViT", phrase))
 
 
 def _encoder_decoder(model: str, sizes: Sizes, parameters: float, phrase: str) -> Sketch:

@@ -17,7 +17,7 @@ _KEYS = {
 }  # fmt: skip
 """Names that tables of measurements use where they mean one thing."""
 _MAKERS = re.compile(r"^(?:nvidia|tesla|google|cloud|aws|amd|intel)[ _-]+")
-_MEMORY = re.compile(r"[ _-]*\d+ ?gi?b$")
+_MEMORY = re.compile(r"[ _-]{0,4}\d{1,6} ?gi?b$")
 _PRECISIONS = {
     "bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "single": "fp32", "float64": "fp64",
     "double": "fp64", "awq": "int4", "gptq": "int4", "w4a16": "int4", "w8a8": "int8", "w8a16": "int8", "nvfp4": "fp4",
@@ -99,7 +99,8 @@ def framework_of(text: str) -> str:
     Args:
         text: of the column; a version behind the name is left out.
     """
-    plain = re.sub(r"[ _=-]+v?\d+(?:\.\d+)*\w*$", "", text.strip().lower()) or text.strip().lower() or "unknown"
+    whole = text.strip().lower()
+    plain = re.sub(r"[ _=-]{1,4}v?\d{1,9}(?:\.\d{1,9}){0,6}\w{0,30}$", "", whole) or whole or "unknown"
     plain = re.sub(r"[ _]+", "-", plain)
     return _FRAMEWORKS.get(plain, plain.replace("pytorch", "torch", 1))
 

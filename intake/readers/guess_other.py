@@ -179,7 +179,7 @@ def audio(names: Names) -> tuple[Config, str] | None:
 
 def adapter(names: Names) -> tuple[Config, str] | None:
     """Return what a low-rank adapter says: its rank, where it sits, and how wide the model is."""
-    pattern = re.compile(r"([\w]+)\.(?:lora_A|lora_down|lora\.down)(?:\.\w+)?\.weight$")
+    pattern = re.compile(r"\b(\w++)\.(?:lora_A|lora_down|lora\.down)(?:\.\w+)?\.weight$")
     found = [
         (match[1], shape, name) for name, shape in names.shapes.items() if (match := pattern.search(name)) and len(shape) >= 2
     ]

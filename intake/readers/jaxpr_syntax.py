@@ -15,7 +15,7 @@ _TOKEN = re.compile(
 )
 _OPEN, _CLOSE = {"(": ")", "[": "]", "{": "}"}, frozenset(")]}")
 _STACK = re.compile(r"#\s*\[(.*)\]\s*$")
-_FIELD = re.compile(r"(\w+)=\(([^()]*)\)")
+_FIELD = re.compile(r"\b(\w++)=\(([^()]*)\)")
 MOST_TOKENS, MOST_NESTING = 24_000_000, 200
 
 

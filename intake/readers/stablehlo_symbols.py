@@ -9,7 +9,7 @@ from core.symbols import BATCH, LENGTH, Extent, Polynomial, symbol
 from intake.readers.stablehlo_program import Function, Program, Region, Value
 from intake.readers.symbolic import Extents, Unclear
 
-_TOKEN = re.compile(r"\s*(\d{1,18}|[A-Za-z_]\w{0,60}|[-+*^(),])")
+_TOKEN = re.compile(r"\d{1,18}|[A-Za-z_]\w{0,60}|[-+*^(),]")
 _SPECIFICATION = re.compile(r"\.shape = \(((?:[^()]|\([^()]*\))*)\)")
 _MOST_DEPTH = 20
 _VALUES = {BATCH: 1, LENGTH: 128}
