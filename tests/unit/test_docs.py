@@ -35,3 +35,13 @@ def test_every_link_to_a_file_of_the_repository_leads_somewhere(path: Path) -> N
     targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
     missing = [target for target in targets if "://" not in target and not (path.parent / target).exists()]
     assert missing == []
+
+
+def test_every_test_that_the_page_of_drills_names_is_there() -> None:
+    page = (FOLDER / "drills.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page))
+    assert page.count("::") == len(re.findall(r"`tests/[\w/]+\.py::\w+`", page))
+    missing = [(path, test) for path, test in named if f"def {test}(" not in (ROOT / path).read_text(encoding="utf-8")]
+    assert missing == []
+    told = {int(number) for number in re.findall(r"^\| F(\d+) \|", page, re.MULTILINE)} | {21}
+    assert told == set(range(1, 26))
