@@ -28,6 +28,16 @@ _ONLY_TENSORS = frozenset({"detach", "cuda", "unsqueeze", "contiguous", "masked_
                            "index_select", "new_zeros", "new_ones", "new_full", "new_tensor", "requires_grad_", "expand_as",
                            "half",
                            "bfloat16", "unflatten", "index_add", "scatter_add", "as_in_context", "as_in_ctx"})
+_OF_TENSORS = frozenset({
+    "abs", "add", "argmax", "argmin", "argsort", "astype", "bmm", "chunk", "clamp", "clip", "clone", "cos", "cumprod", "cumsum",
+    "diagonal", "diff", "div", "dot", "double", "einsum", "exp", "expand", "flatten", "flip", "float", "floor", "gather", "int",
+    "kthvalue", "log", "long", "logsumexp", "matmul", "max", "mean", "median", "min", "mm", "mode", "mul", "mv", "narrow", "neg",
+    "nonzero", "norm", "outer", "permute", "pow", "prod", "quantile", "repeat", "repeat_interleave", "reshape", "roll", "round",
+    "rsqrt", "scatter", "select", "sigmoid", "sign", "sin", "sort", "sqrt", "square", "squeeze", "std", "sub", "sum",
+    "swapaxes", "t", "take", "tanh", "tile", "to", "topk", "trace", "transpose", "tril", "triu", "type_as", "unbind", "unfold",
+    "unique", "var", "view",
+})
+"""What may be called on a tensor; other classes have some of them too, but none of what is asked of a dictionary or a cache."""
 _TORCH_BOOL = frozenset({"isnan", "isinf", "isfinite", "eq", "ne", "gt", "lt", "ge", "le", "logical_and", "logical_or",
     "logical_not",
                          "logical_xor", "any", "all", "equal", "allclose", "isclose", "greater", "less", "greater_equal",
@@ -158,7 +168,7 @@ def _of_method(name: str, receiver: str) -> str:
     if receiver in ON_DEVICE:
         return BOOL if name in _TO_BOOL else TENSOR
     if receiver == WEAK:
-        return BOOL if name in _TO_BOOL else TENSOR
+        return BOOL if name in _TO_BOOL else TENSOR if name in _OF_TENSORS or name in _ONLY_TENSORS else UNKNOWN
     if receiver == PLAIN:
         return PLAIN
     return TENSOR if name in _ONLY_TENSORS else UNKNOWN

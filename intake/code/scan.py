@@ -242,4 +242,5 @@ def _finished(progress: _Progress, limits: Limits) -> Scan:
 def _own_packages(progress: _Progress) -> set[str]:
     """Return the packages that the code base itself holds, so that they are not taken for libraries."""
     inner = {folder for folder in progress.packages if folder.rpartition("/")[0] not in progress.packages}
-    return progress.roots | {folder.rpartition("/")[2] for folder in inner}
+    beside = {".".join(folder.rsplit("/", 2)[-2:]) for folder in inner}  # the lower part of a name that several packages share
+    return progress.roots | beside | {folder.rpartition("/")[2] for folder in inner}

@@ -122,12 +122,14 @@ class _Walker:
             defaults[argument.arg] = default
         for argument, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=False):
             defaults[argument.arg] = default
+        gathered = [one for one in (node.args.vararg, node.args.kwarg) if one is not None]  # a tuple and a dictionary
+        apart = [*gathered, *(one for one in arguments if one.arg in ("self", "cls", "ctx"))]
         for argument in arguments:
-            kind = kind_of_annotation(argument.annotation)
+            kind = UNKNOWN if argument in gathered else kind_of_annotation(argument.annotation)
             default = defaults.get(argument.arg)
             if kind == UNKNOWN and isinstance(default, ast.Constant) and default.value is not None:
                 kind = PLAIN
-            elif kind == UNKNOWN and weak and argument.annotation is None and argument.arg not in ("self", "cls", "ctx"):
+            elif kind == UNKNOWN and weak and argument.annotation is None and argument not in apart:
                 kind = WEAK if default is None else UNKNOWN
             if kind in (UNKNOWN, WEAK) and argument.arg in scope.differentiated:
                 kind = TENSOR
@@ -256,7 +258,8 @@ def bind(target: ast.expr, value: ast.expr, view: View, kind: str | None = None)
     """
     if isinstance(target, ast.Tuple | ast.List):
         items = value.elts if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts) else None
-        whole = kind if kind is not None else view.kind(value)
+        each = value.elt if isinstance(value, ast.ListComp | ast.GeneratorExp) else value  # made for every name alike
+        whole = kind if kind is not None else view.kind(each)
         for index, part in enumerate(target.elts):
             plain = part.value if isinstance(part, ast.Starred) else part
             if items is not None and kind is None:

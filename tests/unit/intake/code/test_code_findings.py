@@ -53,6 +53,9 @@ def found(text: str, rule: str) -> Finding:
     ("import torch\ndone = torch.zeros(3)\nwhile not done.any():\n  pass", "data-loop"),
     ("import torch\nz = torch.zeros(n.item())", "data-shape"),
     ("import torch\nx = y.double()", "fp64"),
+    ("import torch\nd = torch.get_autocast_gpu_dtype()", "torch-amp"),
+    ("import torch\na, b = (one.to(d) for one in batch)\nn += b.sum().item()", "host-item"),
+    ("import torch\ndef forward(self, x):\n  if x.sum() > 0:\n    return x", "tensor-branch"),
     ("import torch\nx = torch.fft.rfft(y)", "fft"),
     ("import torch\nw = torch.linalg.eig(a)", "eig"),
     ("import torch\nx.mul_(2)", "in-place"),
@@ -95,6 +98,8 @@ def test_a_construct_is_found(text: str, rule: str) -> None:
     "import torch\nn = torch.linalg.norm(x)",
     "d = {'cuda': '12.4'}",
     "import torch\nprint('loss of', len(names))",
+    "import torch\ndef forward(self, x, **more):\n    wanted = more.pop('wanted', False)\n    assert not wanted",
+    "import torch\ndef forward(self, x, cache):\n    held = cache.get_length(0)\n    if held + x.shape[1] > 8:\n        pass",
 ])
 def test_what_only_looks_like_it_is_left_alone(text: str) -> None:
     assert rules(text) == set()
@@ -131,6 +136,13 @@ def test_a_loader_is_judged_by_the_arguments_it_has(arguments: str, expected: se
 def test_a_library_that_the_code_base_holds_itself_is_none() -> None:
     files = [SourceFile("megatron/core/a.py", "from megatron.core import b"), SourceFile("x.py", "import deepspeed")]
     assert {one.rule for one in scan_tree(files).findings} == {"library-deepspeed"}
+
+
+def test_a_package_within_a_name_that_several_share_is_its_own() -> None:
+    uses = SourceFile("optimum/tpu/a.py", "import optimum.tpu.log as log\nlog.info(1)")
+    files = [SourceFile("optimum/tpu/__init__.py", ""), uses]
+    assert [one.rule for one in scan_tree(files).findings] == []
+    assert [one.rule for one in scan_tree(files[1:]).findings][:1] == ["library-jetstream"]
 
 
 def test_a_library_set_to_none_when_it_is_missing_is_still_known() -> None:
