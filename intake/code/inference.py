@@ -53,7 +53,11 @@ _TORCH_NOT = frozenset({"is_tensor", "numel", "load", "save", "manual_seed", "se
 _TENSORFLOW = frozenset({"cast", "constant", "concat", "stack", "reshape", "transpose", "expand_dims", "squeeze", "zeros", "ones",
                          "zeros_like", "ones_like", "equal", "less", "greater", "matmul", "gather", "gather_nd", "where", "tile",
                          "convert_to_tensor", "reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "shape", "range",
-                         "Variable"})
+                         "Variable", "size", "rank", "reduce_any", "reduce_all", "reduce_prod", "argmax", "argmin", "one_hot",
+                         "not_equal", "less_equal", "greater_equal", "logical_and", "logical_or", "logical_not", "abs", "add",
+                         "subtract", "multiply", "divide", "maximum", "minimum", "sqrt", "exp", "square", "pow", "sign", "round",
+                         "sigmoid", "tanh", "einsum", "norm", "pad", "fill", "identity", "stop_gradient", "sequence_mask",
+                         "boolean_mask", "clip_by_value", "random.normal", "random.uniform", "to_int32", "to_float"})
 _PLAIN_BUILTINS = frozenset({"len", "int", "float", "bool", "str", "repr", "range", "isinstance", "hasattr", "list", "dict",
     "set", "tuple",
                              "type", "ord", "hash", "id", "open", "enumerate", "round", "callable", "issubclass", "frozenset"})

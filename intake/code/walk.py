@@ -223,7 +223,9 @@ class _Walker:
         self.visit(node.value)
         self.visit(node.target)
         kinds = {self.view.kind(node.target), self.view.kind(node.value)}
-        joined = TENSOR if kinds & ON_DEVICE else PLAIN if kinds <= {PLAIN, HOST} else UNKNOWN
+        if isinstance(node.op, ast.Div | ast.FloorDiv):
+            kinds.discard(UNKNOWN)  # of a sum: what it is divided by is a count
+        joined = TENSOR if kinds & ON_DEVICE else PLAIN if kinds and kinds <= {PLAIN, HOST} else UNKNOWN
         bind(node.target, node.value, self.view, kind=joined)
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:

@@ -9,6 +9,7 @@ from intake.code.view import View
 _MASK = re.compile(r"(^|_)(mask|masks|valid|valid_mask)$")
 _NOT_INDEXED = frozenset({HOST, PLAIN, DATASET, CALLABLE})
 _INDEXED_BY_TRUTH = frozenset({"torch", "jax", "mxnet"})
+_TESTED_FOR_TRUTH = _INDEXED_BY_TRUTH | {"tensorflow"}
 _READING = frozenset({"any", "all"})
 _DEEPEST = 12
 
@@ -21,7 +22,7 @@ def match_test(test: ast.expr, node: ast.AST, view: View) -> None:
         node: the statement or expression that it belongs to.
         view: of the file.
     """
-    if not view.frameworks & _INDEXED_BY_TRUTH or not needs_value(test, view):
+    if not view.frameworks & _TESTED_FOR_TRUTH or not needs_value(test, view):
         return
     view.at("data-loop" if isinstance(node, ast.While) else "tensor-branch", test)
 

@@ -17,7 +17,7 @@ _LOSS_KEY = re.compile(r"(\w+[_/])?loss")
 def match_read(node: ast.Call, view: View) -> None:
     """Report a call that shows a tensor or makes a Python number of one."""
     if not view.frameworks & _READABLE:
-        if view.frameworks & {"tensorflow", "keras"} and _is_result(node):
+        if view.frameworks & {"tensorflow", "keras"} and (_is_result(node) or _is_eager(node, view)):
             view.at("host-float", node)
         return
     if isinstance(node.func, ast.Name):
@@ -80,6 +80,12 @@ def _is_result(node: ast.Call) -> bool:
     inner = node.args[0] if len(node.args) == 1 else None
     called = isinstance(node.func, ast.Name) and node.func.id in ("float", "int")
     return called and isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr == "result"
+
+
+def _is_eager(node: ast.Call, view: View) -> bool:
+    """Whether a Python number is made of a tensor of TensorFlow; a loss by its name alone may come out of a session."""
+    called = isinstance(node.func, ast.Name) and node.func.id in ("float", "int", "bool") and not view.scope.knows(node.func.id)
+    return called and len(node.args) == 1 and view.kind(node.args[0]) in ON_DEVICE
 
 
 def _has_unreplicated(part: ast.expr, view: View) -> bool:

@@ -54,6 +54,8 @@ def found(text: str, rule: str) -> Finding:
     ("import torch\nz = torch.zeros(n.item())", "data-shape"),
     ("import torch\nx = y.double()", "fp64"),
     ("import torch\nd = torch.get_autocast_gpu_dtype()", "torch-amp"),
+    ("import tensorflow as tf\nn = int(tf.math.count_nonzero(x == 2))", "host-float"),
+    ("import tensorflow as tf\nif tf.size(a) < tf.size(b):\n  pass", "tensor-branch"),
     ("import torch\na, b = (one.to(d) for one in batch)\nn += b.sum().item()", "host-item"),
     ("import torch\ndef forward(self, x):\n  if x.sum() > 0:\n    return x", "tensor-branch"),
     ("import torch\nx = torch.fft.rfft(y)", "fft"),
@@ -98,6 +100,9 @@ def test_a_construct_is_found(text: str, rule: str) -> None:
     "import torch\nn = torch.linalg.norm(x)",
     "d = {'cuda': '12.4'}",
     "import torch\nprint('loss of', len(names))",
+    "import numpy as np\nimport torch\nmean_loss = 0.0\nmean_loss += 1.5\nmean_loss /= i + 1\nprint(mean_loss)",
+    "import tensorflow as tf\ndef f(step, loss):\n    return int(step), float(loss)",
+    "import tensorflow as tf\nif tf.executing_eagerly():\n    pass",
     "import torch\ndef forward(self, x, **more):\n    wanted = more.pop('wanted', False)\n    assert not wanted",
     "import torch\ndef forward(self, x, cache):\n    held = cache.get_length(0)\n    if held + x.shape[1] > 8:\n        pass",
 ])
