@@ -57,13 +57,18 @@ def read(source: Source, options: Mapping[str, object]) -> dict[str, object]:
 
 
 def _check_order(graph: Graph) -> None:
-    """Raise BadInput for an operation that reads what nothing has made before it: a circle, or a gap."""
-    made: set[int] = set()
-    for node in graph.nodes:
-        if early := [at for at in node.inputs if graph.tensors[at].role == "value" and at not in made]:
+    """Raise BadInput for an operation that reads what only a later one makes: a circle, or another order than they ran in.
+
+    What no operation makes may be read, and so may what one changes in place: traces do not see every value being made.
+    """
+    makers: dict[int, int] = {}
+    for number, node in enumerate(graph.nodes):
+        for at in node.outputs:
+            makers.setdefault(at, number)
+    for number, node in enumerate(graph.nodes):
+        if early := [at for at in node.inputs if graph.tensors[at].role == "value" and makers.get(at, number) > number]:
             got = f"a captured graph whose operation {node.op[:60]} reads {graph.tensors[early[0]].name[:60]!r} before it is made"
             raise BadInput(one_line(got, 200), "operations in their order", REMEDY)
-        made.update(node.outputs)
 
 
 def written(graph: Graph) -> bytes:

@@ -137,3 +137,15 @@ def test_mutated_captures_are_read_or_refused(seed: int, packed: bool) -> None:
     except BadInput as error:
         line = str(error)
     assert "\n" not in line
+
+
+def test_operations_in_another_order_than_they_ran_in_are_refused_and_gaps_of_a_trace_are_not() -> None:
+    def capture_of(*nodes: Node) -> dict[str, object]:
+        tensors = tuple(Tensor(name, (2,), "fp32", "value", at) for at, name in enumerate("abc"))
+        return captured.read(BytesSource("a.tandem.json", captured.written(Graph("f", "t", tensors, nodes, (2,), (), False))), {})
+
+    first, second = (Node("aten.relu", "elementwise", (2, 1, 1), "fp32", (at,), (at + 1,), "", "forward", ()) for at in (0, 1))
+    in_place = Node("aten.relu_", "elementwise", (2, 1, 1), "fp32", (0,), (0,), "", "forward", ())
+    assert capture_of(in_place, first, second)["format"] == "f"
+    with pytest.raises(BadInput, match=r"relu reads 'b' before it is made"):
+        capture_of(second, first)
