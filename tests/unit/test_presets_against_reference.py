@@ -23,7 +23,11 @@ COUNTED = ("matmul", "conv", "attention", "rnn")
 SMALL = {
     "gpt2-small": {"batch": 2, "length": 128},
     "gpt2-demo": {"batch": 2, "length": 64},
+    "llama-3.2-1b": {"batch": 2, "length": 64},
+    "llama-2-7b": {"batch": 1, "length": 96},
+    "mistral-7b": {"batch": 2, "length": 64},
     "llama-3-8b": {"batch": 2, "length": 96},
+    "llama-3-70b": {"batch": 1, "length": 64},
     "bert-base": {"batch": 2, "length": 64},
     "resnet-50": {"batch": 2, "image": 224},
     "mobilenet-v2": {"batch": 2, "image": 224},
@@ -128,21 +132,25 @@ def gpt2(layers: int, width: int, heads: int, positions: int) -> Callable[[Workl
     return build
 
 
-def llama(workload: Workload) -> Reference:
-    config = transformers.LlamaConfig(
-        hidden_size=4096,
-        intermediate_size=14336,
-        num_hidden_layers=32,
-        num_attention_heads=32,
-        num_key_value_heads=8,
-        vocab_size=128256,
-        max_position_embeddings=8192,
-        attn_implementation="eager",
-        tie_word_embeddings=False,
-        use_cache=False,
-    )
-    ids, mask = tokens(workload, 128256), causal(workload)
-    return transformers.LlamaForCausalLM(config), lambda model: model(ids, labels=ids, attention_mask=mask).loss
+def llama(layers: int, width: int, hidden: int, *, kv_heads: int = 8, vocabulary: int = 128256, tied: bool = False,
+          make: str = "Llama") -> Callable[[Workload], Reference]:  # fmt: skip
+    def build(workload: Workload) -> Reference:
+        config = getattr(transformers, f"{make}Config")(
+            hidden_size=width,
+            intermediate_size=hidden,
+            num_hidden_layers=layers,
+            num_attention_heads=64 if layers > 32 else 32,
+            num_key_value_heads=kv_heads,
+            vocab_size=vocabulary,
+            attn_implementation="eager",
+            tie_word_embeddings=tied,
+            use_cache=False,
+        )
+        ids, mask = tokens(workload, vocabulary), causal(workload)
+        model = getattr(transformers, f"{make}ForCausalLM")(config)
+        return model, lambda model: model(ids, labels=ids, attention_mask=mask).loss
+
+    return build
 
 
 def bert(workload: Workload) -> Reference:
@@ -198,7 +206,11 @@ def segmenter(workload: Workload) -> Reference:
 REFERENCES: dict[str, Callable[[Workload], Reference]] = {
     "gpt2-small": gpt2(12, 768, 12, 1024),
     "gpt2-demo": gpt2(4, 256, 4, 256),
-    "llama-3-8b": llama,
+    "llama-3.2-1b": llama(16, 2048, 8192, tied=True),
+    "llama-2-7b": llama(32, 4096, 11008, kv_heads=32, vocabulary=32000),
+    "mistral-7b": llama(32, 4096, 14336, vocabulary=32768, make="Mistral"),
+    "llama-3-8b": llama(32, 4096, 14336),
+    "llama-3-70b": llama(80, 8192, 28672),
     "bert-base": bert,
     "resnet-50": classifier("ResNetForImageClassification", "ResNetConfig"),
     "mobilenet-v2": classifier("MobileNetV2ForImageClassification", "MobileNetV2Config"),
