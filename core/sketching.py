@@ -7,7 +7,7 @@ that reads weights which most positions do not use belongs to experts.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from core.ops import Op
+from core.ops import DTYPE_BYTES, Op
 from core.sketch import Sketch
 from core.workload import Block, Workload
 
@@ -93,6 +93,7 @@ def sketch_of(workload: Workload) -> Sketch:
         products=_shapes(sums),
         causal=sums.causal,
         length=sequence,
+        trained=workload.trained_parameter_count / parameters if workload.lora is not None and parameters else 1.0,
     )
 
 
@@ -169,8 +170,7 @@ def _add_op(sums: _Sums, op: Op, repeats: float, kind: str) -> None:
     elif op.kind in _LOOKUP:
         sums.lookup += repeats * op.count * op.dims[0] * op.dims[1]
     elif op.kind in _VECTOR:
-        width = 4.0 if op.dtype in ("fp32", "int32") else 2.0
-        sums.vector += repeats * (op.bytes_read + op.bytes_written) / width
+        sums.vector += repeats * (op.bytes_read + op.bytes_written) / DTYPE_BYTES[op.dtype]
     else:
         if op.kind == "rnn":
             sums.serial += op.count * repeats * op.dims[0]
@@ -190,10 +190,23 @@ def routed_experts(workload: Workload) -> int:
     Args:
         workload: with operations, as they are read from a model.
     """
+    return max((width for block in routing_blocks(workload) for width in _choices(block)), default=0)
+
+
+def routing_blocks(workload: Workload) -> tuple[Block, ...]:
+    """Return the blocks in which a router sends positions to experts, most of which are idle for each of them.
+
+    Args:
+        workload: with operations, as they are read from a model.
+    """
     positions = workload.batch * (prompt_of(workload) if workload.unit == "tokens" else 1.0)
-    blocks = (block for block, _ in _mixtures(workload, positions))
-    widths = [op.dims[1] for block in blocks for op in block.ops_forward if op.kind == "sort"]
-    return max((width for width in widths if 1 < width <= MOST_EXPERTS), default=0)
+    return tuple(block for block, _ in _mixtures(workload, positions) if _choices(block))
+
+
+def _choices(block: Block) -> tuple[int, ...]:
+    """Return the widths of what the greatest of are taken, where they may be experts."""
+    widths = (op.dims[1] for op in block.ops_forward if op.kind == "sort")
+    return tuple(width for width in widths if 1 < width <= MOST_EXPERTS)
 
 
 def _expert_parameters(workload: Workload, positions: float) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from core.ops import DTYPE_BYTES, Op
-from core.sketching import sketch_of
+from core.sketching import routing_blocks, sketch_of
 from core.workload import Workload
 
 MATRIX_KINDS = ("matmul", "conv", "attention", "rnn")
@@ -56,7 +56,8 @@ class Graph:
         table_most_bytes: of the largest one.
         context: positions that a decode step looks back at, at most.
         lookups: rows that embedding tables look up in a forward pass.
-        scattered: (kind, rows, width) of gathers and scatters of the forward pass that are no embedding.
+        scattered: (kind, rows, width, times) of gathers and scatters of the forward pass that are no embedding and send no
+            positions to experts: runtimes have libraries of their own for that, whose speed is published and predicted.
         volumes: whether a convolution has three spatial axes, folded into two as readers of models do.
         unit_axes: kinds of operations whose last axis has length 1.
         operations: forward operations of a step, repeats counted.
@@ -81,7 +82,7 @@ class Graph:
     table_most_bytes: float
     context: int
     lookups: int
-    scattered: tuple[tuple[str, int, int], ...]
+    scattered: tuple[tuple[str, int, int, int], ...]
     volumes: bool
     unit_axes: tuple[str, ...]
     operations: int
@@ -122,7 +123,7 @@ def graph_of(workload: Workload) -> Graph:
         table_bytes=float(sum(tables)), table_most_bytes=float(max(tables, default=0.0)),
         context=max((op.dims[4] for op, _ in decoding), default=0),
         lookups=sum(times * op.count * op.dims[0] for op, times in forward if op.kind == "embedding"),
-        scattered=tuple((op.kind, op.dims[0], op.dims[1]) for op, _ in forward if op.kind in ("gather", "scatter")),
+        scattered=tuple(_scattered(workload)),
         volumes=any(op.kind == "conv" and _is_volume(op) for op, _ in forward),
         unit_axes=tuple(sorted({op.kind for op, _ in forward if _ends_in_one(op)})),
         operations=sum(times * op.count for op, times in forward),
@@ -142,6 +143,14 @@ def _forward(workload: Workload) -> Iterator[tuple[Op, int]]:
             yield op, block.repeats
     for op in workload.ops:
         yield op, 1
+
+
+def _scattered(workload: Workload) -> Iterator[tuple[str, int, int, int]]:
+    """Return gathers and scatters, see `Graph`."""
+    routing = {block.name for block in routing_blocks(workload)}
+    owned = ((op, block.repeats) for block in workload.blocks if block.name not in routing for op in block.ops_forward)
+    every = chain(owned, ((op, 1) for op in workload.ops))
+    return ((op.kind, op.dims[0], op.dims[1], op.count * times) for op, times in every if op.kind in ("gather", "scatter"))
 
 
 def _tables(workload: Workload) -> list[float]:

@@ -1,133 +1,31 @@
-"""Rules about work that is no matrix product: lookups and scatters, small linear algebra, transforms, loops of dependent steps.
+"""Rules about work that is no matrix product: lookups, small linear algebra, transforms, loops of dependent steps.
 
 No part of the cost model knows these operations well: the factors are the smallest that public measurements report, rounded.
 """
 
-from advisor.beliefs import TWO_CORES
 from advisor.rules import Finding, job_rule, rule
 from advisor.rules.ages import PACKAGES, PRACTICE, SILICON, TPU_ONLY, facts
 from advisor.rules.case import Case, Code
-from advisor.rules.split_stages import JAX_ENVIRONMENTS
+from advisor.rules.scattered import is_aside
 
 ACCELERATORS = ("gpu", "tpu")
 XLA_RUNTIMES = ("jax", "keras-jax", "tf-xla")
-SCATTERS = ("scatter", "scatter-add", "scatter-reduce", "index-add", "index-put", "segment-sum", "segment-max", "segment-min",
-"bincount")
-GATHERS = ("gather", "take-along-axis", "gather-nd", "index-select", "embedding-lookup")
 LINALG = ("linalg", "svd", "eigh", "eigvalsh", "qr", "cholesky", "lu", "inv", "inverse", "pinv", "lstsq", "solve", "det", "expm",
 "slogdet")
 SPARSE = ("sparse", "bcoo", "bcsr", "coo", "csr", "sparse-matmul", "sparse-tensor", "spmm", "spgemm")
 RECURRENT = ("rnn", "lstm", "gru")
 VOLUMES = ("conv3d", "conv-3d", "convolution-3d")
-FEW = 1e5
 BAGS = 1e6
 NO_SPARSE_CORE = ("tpu-v2", "tpu-v3", "tpu-v5e")
 LONG_LOOP = 1_000
 CHAIN, MATRIX_UNIT = 50, 128
 """Dependent steps of recurrent layers that make a chain; rows at which one of them fills the matrix unit of a TPU."""
-LANE_BYTES = 512
-"""An index of a few numbers that is padded to 128 lanes of four bytes."""
 SMALL_STEP_FLOP = 1e6
-MUCH_WORK = 1e12
-
-
-def _scatters(case: Case) -> tuple[str, bool]:
-    """Return what scatters or picks single elements, in words, and whether its great number is known; empty without any."""
-    found = [
-        f"{kind} of {rows:,} rows of {width}"
-        for kind, rows, width in case.code.graph.scattered
-        if rows >= FEW and (kind == "scatter" or width < 8)
-    ]
-    return (found[0], True) if found else (", ".join(case.code.names(*SCATTERS)), False)
-
-
-def _is_aside(case: Case) -> bool:
-    """Whether an operation that was only named stands beside so much matrix work that it hardly decides."""
-    return (case.code.graph.matrix_share or 0.0) >= 0.9 and case.code.flop_per_step >= MUCH_WORK
 
 
 def _step_flop(case: Case) -> float:
     """Return FLOPs of one dependent step of the loop that the user states."""
     return case.code.flop_per_step / max(1, case.workload.existing.serial_steps or 1)
-
-
-@rule("R133", facts(
-    "gather_scatter", "penalise warn",
-    "rank x 0.1 where the rows are known, else 0.5; 18 s on v6e at a tenth of the size, 0.03 s on a workstation GPU",
-    "pytorch/xla issue 8720; jax-ml/jax issue 7502", PRACTICE, kinds=TPU_ONLY,
-))
-def scatters_are_serial_on_tpu(case: Case) -> Finding | None:
-    """Scatters, and gathers of single elements, are done one by one on a TPU."""
-    found, many = _scatters(case)
-    if not found:
-        return None
-    if not many and _is_aside(case):
-        return Finding(
-            "warn",
-            f"{found} in the step: a TPU does it element by element; keep it out of the inner loop, or use one-hot rows",
-        )
-    return Finding(
-        "penalise",
-        f"{found}: a TPU does it element by element, with padded indices; write it as a product with one-hot rows or as sort "
-        "and segments, or take a GPU",
-        0.1 if many else 0.5,
-    )
-
-
-@rule("R215", facts(
-    "per_chip_memory", "warn", "512 bytes for each element; computed from the case", "jax-ml/jax issue 7502", PRACTICE,
-    kinds=TPU_ONLY,
-))
-def indices_of_elements_are_padded(case: Case) -> Finding | None:
-    """The index of each element that is picked is padded to 128 lanes on a TPU, which may not fit."""
-    if case.chip is None:
-        return None
-    need = LANE_BYTES * max((rows for _, rows, width in case.code.graph.scattered if width < 8), default=0)
-    room = case.chip.memory_bytes / (2 if case.key in TWO_CORES else 1)
-    if need <= room:
-        return None
-    return Finding(
-        "warn",
-        f"indices of single elements may be padded to 128 lanes: {need / 1e9:.3g} GB, where a program has {room / 1e9:.3g}; pick "
-        "whole rows, or write it as products with one-hot rows",
-    )
-
-
-@rule("R134", facts(
-    "gather_scatter", "penalise warn", "rank x 0.5; 0.1 where games are played on the chip: 512 of chess on v3-8 1,638 steps/s",
-    "sotetsuk/pgx issue 1217; pytorch/xla pull request 3450", PRACTICE, kinds=TPU_ONLY,
-))
-def gathers_leave_matrix_units_idle(case: Case) -> Finding | None:
-    """Gathers in the step run on the vector unit of a TPU."""
-    found = case.code.names(*GATHERS)
-    if not found or _scatters(case)[0]:
-        return None
-    if _is_aside(case):
-        return Finding("warn", f"{', '.join(found)} in the step runs on the vector unit of a TPU: mind how often")
-    return Finding(
-        "penalise",
-        f"{', '.join(found)} in the step runs on the vector unit of a TPU: products with one-hot rows are the usual way there; "
-        "branchy work with whole numbers suits a GPU",
-        0.1 if case.workload.task == "rl" and case.needs(*JAX_ENVIRONMENTS) else 0.5,
-    )
-
-
-@rule("R135", facts(
-    "framework_choice", "penalise", "rank x 0.3; 0.29 s in JAX on v2 against 18 s", "pytorch/xla issue 8720", PACKAGES,
-    kinds=TPU_ONLY,
-    runtimes=("torch-xla",),
-))
-def jax_scatters_faster_than_torch_xla(case: Case) -> Finding | None:
-    """On a TPU JAX lowers scatters far better than PyTorch/XLA."""
-    found, _ = _scatters(case)
-    if not found:
-        return None
-    return Finding(
-        "penalise",
-        f"{found}: JAX took 0.29 s on v2 where PyTorch/XLA took 18 s on v6e; if it must be a TPU, use JAX",
-        0.3,
-    )
-
 
 @rule("R136", facts(
     "gather_scatter", "warn", "vector unit in place of a SparseCore", "tensorflow/tensorflow issue 43784", SILICON,
@@ -214,7 +112,7 @@ def small_linear_algebra_crawls_on_tpu(case: Case) -> Finding | None:
     found = case.code.names(*LINALG)
     if (sides and min(sides) > 1024) or not (sides or found):
         return None
-    if not sides and _is_aside(case):
+    if not sides and is_aside(case):
         return Finding("warn", f"{', '.join(found)} in the step: a TPU has no good kernel for small matrices; mind how often")
     what = f"linear algebra on sides of {min(sides)}" if sides else ", ".join(found)
     return Finding(
@@ -288,7 +186,7 @@ def transforms_ignore_the_precision(case: Case) -> Finding | None:
     if not (case.code.names("fft", "rfft", "fft2", "ifft", "stft") or "fft" in case.code.graph.kinds):
         return None
     reason = "Fourier transforms on a TPU stay inexact whatever matmul precision is set: take a GPU where digits matter"
-    if "fft" not in case.code.graph.kinds and _is_aside(case):
+    if "fft" not in case.code.graph.kinds and is_aside(case):
         return Finding("warn", reason)
     share = case.code.graph.matrix_share
     decides = case.workload.dtype == "fp32" and "fft" in case.code.graph.kinds and share is not None and share < 0.5

@@ -30,6 +30,20 @@ def test_a_preset_and_a_published_row_of_the_same_sizes_have_the_same_counts(cou
     assert getattr(preset, count) == pytest.approx(getattr(published, count), rel=0.01)
 
 
+@pytest.mark.parametrize("dtype", ["fp32", "tf32", "bf16", "fp8"])
+@pytest.mark.parametrize("name", ["llama-3-8b", "resnet-50", "lstm-lm"])
+def test_what_element_wise_work_moves_is_counted_in_elements_whatever_their_width(name: str, dtype: str) -> None:
+    found, wide = (sketch_of(read_text(_with_batch(name, 4) + f"dtype: {one}\n").workload) for one in (dtype, "bf16"))
+    assert found.vector_elements == pytest.approx(wide.vector_elements, rel=0.05)  # losses are kept in fp32 in any dtype
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "tf32", "fp8"])
+def test_element_wise_work_of_a_preset_is_that_of_a_published_row_in_every_dtype(dtype: str) -> None:
+    text = f"schema: 1\nname: x\ntask: train\nmodel: {{preset: llama-3-8b}}\nbatch: 8\nlength: 4096\ndtype: {dtype}\n"
+    preset, published = sketch_of(read_text(text).workload), sketch_from(LLAMA_3_8B)
+    assert preset.vector_elements == pytest.approx(published.vector_elements, rel=0.02)
+
+
 def test_llama_3_8b_has_the_counts_of_its_published_sizes() -> None:
     found = sketch_of(read_text("llama-3-8b:train").workload)
     layer = 2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336

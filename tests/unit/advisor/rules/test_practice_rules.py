@@ -302,6 +302,38 @@ def test_an_operation_that_is_only_named_beside_much_matrix_work_is_not_charged(
     assert (beside.effect, alone.effect) == ("warn", "penalise")
 
 
+def beside_a_step(runtime: str, *ops: Op, batch: int = 64) -> Case:
+    """A case of an 8B model with operations beside its blocks."""
+    plain = case(runtime, "tpu-v6e", batch=batch)
+    workload = replace(plain.workload, ops=ops)
+    return case_of(workload, code_of(workload), plain.runtime, plain.kind, plain.chip, "tpu-v6e")
+
+
+@pytest.mark.parametrize(("rows", "effect"), [(200_000, None), (3 * 10**6, "warn"), (10**9, "penalise")])
+def test_a_scatter_is_weighed_against_the_step_that_it_stands_in(rows: int, effect: str | None) -> None:
+    found = said("R133", beside_a_step("jax", Op("scatter", (rows, 1), "fp32")))
+    assert (found.effect if found else None) == effect
+
+
+def test_pytorch_xla_scatters_so_slowly_that_fewer_rows_decide() -> None:
+    assert said("R135", beside_a_step("torch-xla", SCATTER)) is not None
+    assert said("R135", beside_a_step("torch-xla", Op("scatter", (100_000, 1), "fp32"), batch=4096)) is None
+
+
+def test_what_sends_positions_to_experts_is_no_scatter_of_its_own() -> None:
+    dense = case("jax", "tpu-v6e")
+    (layer,) = (block for block in dense.workload.blocks if block.kind == "transformer_layer")
+    positions = dense.workload.batch * 4096
+    routing = (Op("sort", (positions, 8), "fp32"), Op("gather", (2 * positions, 1), "fp32"), Op("scatter", (10**9, 1), "int64"))
+    sent = replace(layer, kind="traced", parameter_count=4 * layer.parameter_count, ops_forward=(*layer.ops_forward, *routing))
+    workload = replace(dense.workload, blocks=(sent,))
+    found = case_of(workload, code_of(workload), dense.runtime, dense.kind, dense.chip, "tpu-v6e")
+    assert found.code.graph.scattered == ()
+    assert said("R133", found) is None
+    unsorted = replace(workload, blocks=(replace(sent, ops_forward=(*layer.ops_forward, *routing[1:])),))
+    assert code_of(unsorted).graph.scattered
+
+
 def test_every_rule_of_a_case_fires_somewhere_and_is_silent_somewhere() -> None:
     assert set(FIRES) == set(SILENT)
     elsewhere = {"R211"}  # test_environments.py
