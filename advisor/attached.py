@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from advisor.answered import Answered
 from advisor.beliefs import BELIEFS, CHIP_HABITS, EAGER_RUNTIMES, UNCOMPILED_RUNTIMES
-from advisor.blocks import BlockTime, probe_of, time_of_block
+from advisor.blocks import BlockTime, probe_of, through_frozen, time_of_block
 from advisor.charges import cost_of, energy_of, job_of, throughput_of
 from advisor.communication import all_reduce_s, exposed_s, fabric_of
 from advisor.kernels import Peaks, Split, peaks_of, roofline_split
@@ -82,7 +82,10 @@ def read_place(place: Place) -> Reading:
     whole = place.answered.latest_failure()
     divides = workload.batch % place.pool.count == 0
     times = tuple((block, _time(place, block, peaks)) for block in workload.blocks)
-    found = reduced_of(workload, place.runtime.id, device.id, place.local_batch, place.answered, place.best)
+    all_trained = workload.lora is None
+    found = (
+        reduced_of(workload, place.runtime.id, device.id, place.local_batch, place.answered, place.best) if all_trained else None
+    )
     reduced = found if found and prevails(found, times) else None
     told = [found.time] if found and found.asked else []
     told += [time for block, time in times if reduced is None or block.repeats > 1]
@@ -98,7 +101,8 @@ def read_place(place: Place) -> Reading:
 
 def _time(place: Place, block: Block, peaks: Peaks | None) -> BlockTime:
     probe = probe_of(block, place.workload, place.runtime.id, place.device.id, place.local_batch)
-    return time_of_block(block, place.workload, probe, place.answered, peaks, place.best, not place.eager)
+    time = time_of_block(block, place.workload, probe, place.answered, peaks, place.best, not place.eager)
+    return time if place.workload.lora is None else through_frozen(time, block, place.workload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +206,7 @@ def _communication(place: Place, slices: list[Share]) -> tuple[Share, ...] | str
     if fabric is None:
         return f"link rate between chips of {place.device.name}"
     busy = sum(share.seconds.mid for share in slices)
-    seconds = exposed_s(all_reduce_s(model_bytes(place.workload).weights, fabric), busy)
+    seconds = exposed_s(all_reduce_s(model_bytes(place.workload).gradients, fabric), busy)
     return (Share("communication", "all blocks", log_normal(seconds, BELIEFS.sigma("datasheet"), "datasheet", fabric.evidence)),)
 
 

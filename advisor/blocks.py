@@ -100,6 +100,23 @@ def time_of_block(
     return BlockTime(None, None, False, (phrase, *doubts), _gap(block, probe, None, "nothing was measured there"))
 
 
+def through_frozen(time: BlockTime, block: Block, workload: Workload) -> BlockTime:
+    """Return the time of a block whose weights are frozen, from that of one which is trained: by the FLOPs that are left.
+
+    Args:
+        time: of the block with all its weights trained.
+        block: the layer.
+        workload: of which adapters alone are trained.
+    """
+    if time.seconds is None:
+        return time
+    whole = block.flop_forward + block.flop_backward
+    left = sum(op.flop for op in workload.ops_of(block)) / whole if whole else 1.0
+    sigma = hypot(time.seconds.sigma, BELIEFS.sigma("transferred"))
+    how = f"{block.name}: {left:.0%} of its time with all weights trained, by FLOP without gradients of frozen weights"
+    return replace(time, seconds=log_normal(time.seconds.mid * left, sigma, "transferred", *time.seconds.evidence, how))
+
+
 def _measured(block: Block, answer: Answer) -> Quantity:
     evidence = f"{block.name}: {answer.evidence}"
     probe = answer.measurement.probe

@@ -135,9 +135,9 @@ def best_parts(work_s: float, restarts: Restarts, most: int) -> int:
 
 
 def saved_bytes(workload: Workload) -> float:
-    """Return the bytes of a checkpoint: weights, master weights and optimizer states; nothing for a job that only answers."""
+    """Return the bytes of a checkpoint: what is trained, its master weights and states; nothing for a job that only answers."""
     model = model_bytes(workload)
-    return model.weights + model.states + model.master if model.trains else 0.0
+    return model.gradients + model.states + model.master if model.trains else 0.0
 
 
 def revocable(pool: Pool, workload: Workload) -> bool:

@@ -1,7 +1,8 @@
 """How much memory one chip needs, in parts that add up, and whether that fits.
 
 Training keeps weights and gradients in the compute dtype, optimizer states in fp32, and for narrow dtypes fp32 master
-weights: 16 bytes a parameter for AdamW in bf16, the sum that mixed-precision recipes of every framework come to.
+weights: 16 bytes a parameter for AdamW in bf16, the sum that mixed-precision recipes of every framework come to. Where adapters
+alone are trained, gradients, states and master weights are theirs.
 """
 
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ class ModelBytes:
 
     trains: bool
     weights: float
+    gradients: float
     states: float
     master: float
     activations: float
@@ -58,7 +60,10 @@ def parameter_bytes(workload: Workload) -> float:
         workload: its dtype, optimizer and task.
     """
     width = DTYPE_BYTES[workload.dtype]
-    return float(width) + (width + 4.0 * OPTIMIZER_STATES[workload.optimizer] + _master_bytes(width) if workload.trains else 0.0)
+    if not workload.trains:
+        return float(width)
+    trained = workload.trained_parameter_count / max(1, workload.parameter_count)
+    return width + trained * (width + 4.0 * OPTIMIZER_STATES[workload.optimizer] + _master_bytes(width))
 
 
 def _master_bytes(width: float) -> float:
@@ -68,12 +73,14 @@ def _master_bytes(width: float) -> float:
 def model_bytes(workload: Workload) -> ModelBytes:
     """Return the bytes of a workload for its whole batch on one chip."""
     width, peaks = DTYPE_BYTES[workload.dtype], workload.peaks
-    parameters = float(workload.parameter_count)
+    trained = float(workload.trained_parameter_count)
+    adapters = 0 if workload.lora is None else workload.lora.parameter_count
     return ModelBytes(
         trains=workload.trains,
-        weights=parameters * width,
-        states=parameters * 4.0 * OPTIMIZER_STATES[workload.optimizer],
-        master=parameters * _master_bytes(width),
+        weights=(workload.parameter_count + adapters) * width,
+        gradients=trained * width,
+        states=trained * 4.0 * OPTIMIZER_STATES[workload.optimizer],
+        master=trained * _master_bytes(width),
         activations=float(peaks.training_bytes if peaks else workload.activation_bytes),
         remat_activations=remat_activation_bytes(workload),
         forward_activations=float(peaks.forward_bytes) if peaks else 2.0 * largest_input_bytes(workload),
@@ -124,7 +131,7 @@ def _training_parts(model: ModelBytes, layout: Layout) -> tuple[Part, ...]:
     saved = model.remat_activations if layout.remat else model.activations
     return (
         ("weights", model.weights * layout.model_share),
-        ("gradients", model.weights * layout.model_share),
+        ("gradients", model.gradients * layout.model_share),
         ("optimizer states", model.states * layout.model_share),
         ("fp32 master weights", model.master * layout.model_share),
         ("activations, computed again" if layout.remat else "activations", saved * layout.batch_share),

@@ -73,17 +73,16 @@ def work_of(workload: Workload, share: float) -> tuple[BlockWork, ...]:
         workload: the job.
         share: part of the global batch, above 0 and at most 1.
     """
-    trains = workload.trains
-    found = [_block_work(block, workload.batch, share, trains) for block in workload.blocks]
+    found = [_block_work(workload, block, share) for block in workload.blocks]
     if workload.ops:
         found.append(BlockWork("other operations", _grouped(workload.ops, 1, workload.batch, share)))
-    if trains and workload.optimizer != "none":
+    if workload.trains and workload.optimizer != "none":
         found.append(BlockWork("optimizer update", (update_work(workload),)))
     return tuple(found)
 
 
 def block_work(block: Block, trains: bool) -> tuple[Work, ...]:
-    """Return the work of one repeat of a block for the whole batch."""
+    """Return the work of one repeat of a block for the whole batch, where all of its weights are trained."""
     ops = block.ops_forward + (block.ops_backward if trains else ())
     return _grouped(ops, 1, 1, 1.0)
 
@@ -93,7 +92,7 @@ def update_work(workload: Workload) -> Work:
 
     Source: definition of the optimizers; states and weights in fp32, which is what mixed-precision training keeps.
     """
-    return update_of(workload.parameter_count, workload.optimizer, max(1, len(workload.blocks)))
+    return update_of(workload.trained_parameter_count, workload.optimizer, max(1, len(workload.blocks)))
 
 
 def update_of(parameter_count: int, optimizer: str, count: int) -> Work:
@@ -103,11 +102,10 @@ def update_of(parameter_count: int, optimizer: str, count: int) -> Work:
     return Work("elementwise", parameter_count * (2.0 + 6.0 * states), traffic, count)
 
 
-def _block_work(block: Block, batch: int, share: float, trains: bool) -> BlockWork:
-    ops = block.ops_forward + (block.ops_backward if trains else ())
+def _block_work(workload: Workload, block: Block, share: float) -> BlockWork:
     length = dict(block.sizes).get("length", 1)
-    rows = batch * length if isinstance(length, int) else batch
-    return BlockWork(block.name, _grouped(ops, block.repeats, rows, share))
+    rows = workload.batch * length if isinstance(length, int) else workload.batch
+    return BlockWork(block.name, _grouped(workload.ops_of(block), block.repeats, rows, share))
 
 
 def _grouped(ops: tuple[Op, ...], repeats: int, rows: int, share: float) -> tuple[Work, ...]:

@@ -58,7 +58,7 @@ def _tell(understood: Understood, described: Description) -> None:
     job = understood.workload
     write(job.name)
     write(f"task {job.task}, {understood.batch_words}" + (f", length {job.length:,}" if job.length else "")
-          + f", {job.dtype}, optimizer {job.optimizer}")
+          + f", {job.dtype}, optimizer {job.optimizer}" + (f", LoRA of rank {job.lora.rank}" if job.lora else ""))
     backward = f", {fmt.count(job.flop_backward, 'FLOP')} backward" if job.trains else ""
     write(f"{fmt.count(job.parameter_count)} parameters; {fmt.count(job.flop_forward, 'FLOP')} forward{backward}; "
           f"{fmt.count(job.units_per_step)} {job.unit} a step")
@@ -66,7 +66,7 @@ def _tell(understood: Understood, described: Description) -> None:
     heads = ("name", "kind", "times", "parameters", "forward", "backward", "saved")
     rows = [
         (one.name, one.kind, str(one.repeats), fmt.count(one.parameter_count), fmt.count(one.flop_forward, "FLOP"),
-         fmt.count(one.flop_backward, "FLOP"), fmt.memory(one.activation_bytes)) for one in job.blocks
+         fmt.count(job.flop_backward_of(one), "FLOP"), fmt.memory(one.activation_bytes)) for one in job.blocks
     ]
     shown = slice(None) if job.trains else slice(5)
     table(heads[shown], [row[shown] for row in rows], right=tuple(range(2, len(heads[shown]))))

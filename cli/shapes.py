@@ -219,9 +219,10 @@ def inspection(value: Workload, described: Description, seen: Picture | None = N
     return {
         "name": value.name, "task": value.task, "batch": value.batch, "length": value.length, "dtype": value.dtype,
         "optimizer": value.optimizer, "unit": value.unit, "units_per_step": value.units_per_step,
+        "lora": None if value.lora is None else to_plain(value.lora),
         "parameter_count": described.parameter_count, "flop_per_step": described.flop_per_step,
         "flop_forward": described.flop_forward, "flop_backward": described.flop_backward,
-        "blocks": [block(one) for one in value.blocks],
+        "blocks": [block(one, value) for one in value.blocks],
         "operations": dict(described.operations),
         "memory": {
             "saved_activation_bytes": described.activation_bytes,
@@ -262,12 +263,13 @@ def picture(value: Workload, seen: Picture) -> Plain:
     }
 
 
-def block(value: Block) -> Plain:
-    """Return one layer by its sizes and counts; FLOPs, parameters and bytes are of one repeat."""
+def block(value: Block, workload: Workload) -> Plain:
+    """Return one layer of a workload by its sizes and counts; FLOPs, parameters and bytes are of one repeat."""
     return {
         "name": value.name, "kind": value.kind, "repeats": value.repeats,
         "sizes": {name: to_plain(size) for name, size in value.sizes},
-        "parameter_count": value.parameter_count, "flop_forward": value.flop_forward, "flop_backward": value.flop_backward,
+        "parameter_count": value.parameter_count, "flop_forward": value.flop_forward,
+        "flop_backward": workload.flop_backward_of(value),
         "activation_bytes": value.activation_bytes,
     }
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from core.device import Ownership
+from core.low_rank import LowRank, through_frozen
 from core.ops import Op
 
 TASKS = ("train", "finetune", "infer", "serve", "preprocess", "rl")
@@ -225,6 +226,7 @@ class Workload:
         optimizer: one of `OPTIMIZERS`; `none` for inference.
         requests: classes of requests that are to be served; empty where the targets tell one.
         rollouts: how samples come about, for reinforcement learning; None where nothing is said of it.
+        lora: low-rank adapters, which alone are trained; None where all weights are.
         peaks: memory over time of a model that was read from a file; None where it follows from the blocks.
         assumptions: what Tandem filled in and the user did not say, one short phrase each; shown as chips.
     """
@@ -251,6 +253,7 @@ class Workload:
     peaks: Peaks | None = None
     requests: tuple[RequestClass, ...] = ()
     rollouts: Rollouts | None = None
+    lora: LowRank | None = None
 
     @property
     def trains(self) -> bool:
@@ -259,8 +262,13 @@ class Workload:
 
     @property
     def parameter_count(self) -> int:
-        """Trainable parameters of the whole model."""
+        """Parameters of the whole model, without adapters."""
         return sum(block.repeats * block.parameter_count for block in self.blocks)
+
+    @property
+    def trained_parameter_count(self) -> int:
+        """Parameters that a training step changes: all of the model, or its adapters."""
+        return self.parameter_count if self.lora is None else self.lora.parameter_count
 
     @property
     def flop_forward(self) -> int:
@@ -270,7 +278,19 @@ class Workload:
     @property
     def flop_backward(self) -> int:
         """FLOPs of one backward pass of the whole model; counted whether or not the task runs it."""
-        return sum(block.repeats * block.flop_backward for block in self.blocks)
+        return sum(block.repeats * self.flop_backward_of(block) for block in self.blocks)
+
+    def flop_backward_of(self, block: Block) -> int:
+        """Return the FLOPs of one backward pass of one repeat of a block, see `backward_of`."""
+        return sum(op.flop for op in self.backward_of(block))
+
+    def backward_of(self, block: Block) -> tuple[Op, ...]:
+        """Return the operations of one backward pass of one repeat of a block: without gradients of what is frozen."""
+        return block.ops_backward if self.lora is None else through_frozen(block.ops_forward, block.ops_backward)
+
+    def ops_of(self, block: Block) -> tuple[Op, ...]:
+        """Return the operations that a step of the task does with one repeat of a block."""
+        return block.ops_forward + (self.backward_of(block) if self.trains else ())
 
     @property
     def flop_per_step(self) -> int:

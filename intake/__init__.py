@@ -6,6 +6,7 @@ This room reads and counts; it runs nothing, imports no framework, and opens no 
 from intake.batches import batches_of, leaves_batch_open
 from intake.families import families
 from intake.layers import layer_kinds, make_block
+from intake.lora import ADAPTED, MOST_RANK
 from intake.pools import is_device, request_of
 from intake.presets import preset_document
 from intake.price_list import read_price_list
@@ -23,7 +24,9 @@ from intake.understand import (
 from intake.wording import unknown
 
 __all__ = [
+    "ADAPTED",
     "DTYPES",
+    "MOST_RANK",
     "TRAINING_DTYPES",
     "PriceList",
     "PriceOrigin",

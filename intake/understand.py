@@ -15,6 +15,7 @@ from intake.at_once import batch_while_open, held, is_at_a_rate, is_open, while_
 from intake.existing import with_code
 from intake.families import Shape
 from intake.fields import Section
+from intake.lora import lora_words, read_lora
 from intake.model import SOURCES, ModelChoice, ReadOptions, model_source, read_blocks, read_model, self_contained
 from intake.picture.packed import unpacked
 from intake.pictured import blocks_of, follows
@@ -27,8 +28,8 @@ from intake.syntax import MOST_CHARACTERS, parse
 from intake.wording import fault
 
 KEYS = (
-    "schema", "name", "task", "model", "batch", "length", "image", "prompt", "output", "dtype", "optimizer", "total", "existing",
-    "data", "targets", "requests", "rollouts", "pools", "where", "objective",
+    "schema", "name", "task", "model", "batch", "length", "image", "prompt", "output", "dtype", "optimizer", "lora", "total",
+    "existing", "data", "targets", "requests", "rollouts", "pools", "where", "objective",
 )  # fmt: skip
 TRAINING_DTYPES = tuple(name for name in DTYPES if name.startswith(("fp", "bf", "tf")) and name != "fp4")
 MOST_BYTES = 4 * MOST_CHARACTERS
@@ -41,7 +42,7 @@ _GENERATING = ("infer", "serve")
 _PRESET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(:[A-Za-z0-9_-]*)?")
 _TASK_NOTES = {
     "train": "dropout is 0",
-    "finetune": "all weights are trained; dropout is 0",
+    "finetune": "dropout is 0",
     "rl": "one training step of the policy is counted, rollouts are not; dropout is 0",
     "serve": "one batch at a time, since no targets.requests_per_s is given",
     "preprocess": "one forward pass for each batch",
@@ -244,6 +245,11 @@ def _workload(
     peaks: Peaks | None = None,
 ) -> Workload:
     batch, length, unit, units = amounts
+    lora = read_lora(top, task, blocks)
+    if lora is not None:
+        assumed.append(lora_words(lora, blocks))
+    elif task == "finetune":
+        assumed.append("all weights are trained")
     if task in _TASK_NOTES and peaks is None:  # a model that was read has its own dropout
         assumed.append(_AT_A_RATE if is_at_a_rate(top, task) else _TASK_NOTES[task])
     if any(_masks_half(block) for block in blocks):
@@ -271,7 +277,7 @@ def _workload(
         where=read_where(top),
         assumptions=tuple(assumed), source=source, peaks=peaks,
         requests=read_requests(top, task),
-        rollouts=read_rollouts(top, task, length),
+        rollouts=read_rollouts(top, task, length), lora=lora,
     )
     return _within_reason(workload)
 

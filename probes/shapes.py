@@ -4,7 +4,6 @@ Source of the idea: XLA's table of measured products per GPU, from which its cos
 """
 
 from core.device import Device
-from core.ops import Op
 from core.probe import Runtime
 from core.workload import Workload
 from probes.kernels import kernel_modules
@@ -25,8 +24,7 @@ def shapes_of(workload: Workload) -> tuple[tuple[Shape, int], ...]:
     """
     work: dict[Shape, int] = {}
     for block in workload.blocks:
-        ops: tuple[Op, ...] = block.ops_forward + (block.ops_backward if workload.trains else ())
-        for op in ops:
+        for op in workload.ops_of(block):
             if op.kind == "matmul":
                 batch, m, n, k = op.dims
                 work[batch, m, n, k] = work.get((batch, m, n, k), 0) + op.flop * block.repeats

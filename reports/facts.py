@@ -213,6 +213,7 @@ def workload_facts(run: Run) -> tuple[tuple[str, str], ...]:
         (f"{work.unit} in a step", f"{work.units_per_step:,.0f}"),
         ("type", work.dtype),
         ("optimizer", work.optimizer),
+        *((("adapters", f"rank {work.lora.rank}, {work.lora.parameter_count:,} parameters"),) if work.lora else ()),
         ("FLOPs forward", write.count(work.flop_forward, "FLOP")),
         ("FLOPs in a step", write.count(work.flop_per_step, "FLOP")),
         ("activations kept", write.memory(work.activation_bytes) if work.trains else UNKNOWN),
@@ -233,7 +234,7 @@ def block_rows(run: Run) -> tuple[BlockRow, ...]:
             str(b.repeats),
             f"{b.parameter_count:,}",
             write.count(b.flop_forward, "FLOP"),
-            write.count(b.flop_backward, "FLOP"),
+            write.count(run.workload.flop_backward_of(b), "FLOP"),
         )
         for b in run.workload.blocks
     )

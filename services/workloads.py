@@ -173,7 +173,7 @@ def describe(workload: Workload) -> Description:
     """Return what a workload amounts to: FLOPs by kind of operation, largest first, and memory of one chip that holds it all."""
     by_kind: dict[str, int] = {}
     for block in workload.blocks:
-        for op in block.ops_forward + (block.ops_backward if workload.trains else ()):
+        for op in workload.ops_of(block):
             by_kind[op.kind] = by_kind.get(op.kind, 0) + op.flop * block.repeats
     for op in workload.ops:
         by_kind[op.kind] = by_kind.get(op.kind, 0) + op.flop
@@ -213,6 +213,10 @@ def form_fields(document: Mapping[str, Any]) -> tuple[FormField, ...]:
     fields.append(_choice("dtype", "Number format", workload.dtype, dtypes, "that the arithmetic is done in"))
     if workload.trains:
         fields.append(_choice("optimizer", "Optimizer", workload.optimizer, OPTIMIZERS, "decides memory and update traffic"))
+    if workload.task in intake.ADAPTED:
+        rank = None if workload.lora is None else workload.lora.rank
+        note = "of adapters, which alone are trained; empty: all weights are"
+        fields.append(_whole("lora", "LoRA rank", rank, 1, intake.MOST_RANK, note, "lora.rank"))
     fields.append(_choice("objective", "Rank for", workload.objective, OBJECTIVES, "what best means"))
     if workload.task == "serve" and workload.targets.requests_per_s is not None:
         fields.append(_real(document, "total.samples", "Requests in all", "that cost is told for", 1))
@@ -292,7 +296,9 @@ def apply_fields(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dic
             target.pop(leaf, None)
         else:
             target[leaf] = _listed(value) if path.startswith("model.") and offered[path].kind == "text" else value
-    return {key: value for key, value in result.items() if key not in ("total", "targets") or value}
+    if result.get("task") not in intake.ADAPTED:
+        result.pop("lora", None)
+    return {key: value for key, value in result.items() if key not in ("total", "targets", "lora") or value}
 
 
 def _listed(value: Any) -> list[Any]:

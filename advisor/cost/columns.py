@@ -219,7 +219,7 @@ def _row(setup: Setup, silicon: Silicon) -> dict[str, float]:
         "context": setup.cache or setup.length + setup.output / 2,
         "host_s": host_s(setup.stack),
         "routing_s": routing_s(setup.stack),
-        "trained": ADAPTER_SHARE if setup.low_rank else sketch.trained,
+        "trained": min(sketch.trained, ADAPTER_SHARE) if setup.low_rank else sketch.trained,
         **_layout(layout, replica, micro),
         "year": setup.year,
         **_chip(silicon, setup),

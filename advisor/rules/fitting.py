@@ -1,11 +1,10 @@
 """Rules about what a training step keeps on one chip, in words beside the figures of the cost model. They explain."""
 
+from advisor.memory import parameter_bytes
 from advisor.rules import Finding, rule
 from advisor.rules.ages import PRACTICE, facts
 from advisor.rules.case import Case
-from advisor.rules.parallelism import ADAM_BYTES
-from core.ops import DTYPE_BYTES
-from core.workload import OPTIMIZER_STATES
+from advisor.rules.parallelism import ADAM_BYTES, trains_all_by_adam
 
 CHIPS = ("gpu", "tpu", "other")
 USABLE = 0.92
@@ -20,11 +19,10 @@ def kept_bytes(case: Case) -> tuple[float, float, float]:
 
     Source: mixed precision with fp32 master weights and moments (Rajbhandari et al., arXiv:1910.02054, section 3).
     """
-    workload, width = case.workload, DTYPE_BYTES.get(case.workload.dtype, 4)
-    each = 2 * width + 4 * OPTIMIZER_STATES[workload.optimizer] + (4 if width < 4 else 0)
+    workload = case.workload
     share = min(case.most, workload.batch)
     largest = max((block.activation_bytes for block in workload.blocks), default=0)
-    return each * case.code.parameters, workload.activation_bytes / share, largest / share
+    return parameter_bytes(workload) * case.code.parameters, workload.activation_bytes / share, largest / share
 
 
 @rule("R204", facts(
@@ -57,7 +55,7 @@ def memories_are_not_pooled(case: Case) -> Finding | None:
     if case.chip is None or not case.workload.trains:
         return None
     states, saved, _ = kept_bytes(case)
-    told = case.workload.optimizer in ("adam", "adamw") and ADAM_BYTES * case.code.parameters > case.chip.memory_bytes  # R074
+    told = trains_all_by_adam(case) and ADAM_BYTES * case.code.parameters > case.chip.memory_bytes  # R074
     if told or states + saved <= USABLE * case.chip.memory_bytes:
         return None
     return Finding(

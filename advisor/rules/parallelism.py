@@ -1,5 +1,6 @@
 """Rules about many chips: what fits one, which links carry which kind of parallelism, how slices are shaped. Most explain."""
 
+from advisor.memory import parameter_bytes
 from advisor.rules import Finding, rule
 from advisor.rules.ages import PACKAGES, PLATFORM, PRACTICE, SILICON, TPU_ONLY, facts
 from advisor.rules.case import Case
@@ -25,6 +26,11 @@ def _tokens(case: Case, chips: int) -> float:
     return case.workload.units_per_step / chips
 
 
+def trains_all_by_adam(case: Case) -> bool:
+    """Return whether every weight has moments of its own: adapters alone leave those of the model out."""
+    return case.workload.optimizer in ("adam", "adamw") and case.workload.lora is None
+
+
 def _transforms(case: Case) -> bool:
     return case.workload.unit == "tokens" and case.workload.trains and case.code.graph.hidden is not None
 
@@ -36,7 +42,7 @@ def _transforms(case: Case) -> bool:
 ))
 def adam_needs_ten_bytes_a_parameter(case: Case) -> Finding | None:
     """Adam with pure data parallelism holds about 10 bytes for each parameter on every chip."""
-    if case.chip is None or case.workload.optimizer not in ("adam", "adamw"):
+    if case.chip is None or not trains_all_by_adam(case):
         return None
     need = ADAM_BYTES * case.code.parameters
     if need <= case.chip.memory_bytes:
@@ -57,8 +63,8 @@ def what_fits_one_chip_is_replicated(case: Case) -> Finding | None:
     """A model that fits one chip runs fastest as plain data parallelism."""
     if case.chip is None or case.most < 2:
         return None
-    each = ADAM_BYTES if case.workload.optimizer in ("adam", "adamw") else 6 if case.workload.trains else 0
-    need = each * case.code.parameters or case.code.weight_bytes
+    each = ADAM_BYTES if trains_all_by_adam(case) else parameter_bytes(case.workload)
+    need = each * case.code.parameters
     if need > 0.5 * case.chip.memory_bytes or case.workload.batch < 2:
         return None
     return Finding("suggest", "the model fits one chip: give each its own copy and a part of the batch, and shard nothing")

@@ -303,7 +303,8 @@ class Search:
 
     def _labels(self, runtime: str, pool: _Pool, regime: str) -> Labels:
         setup = Setup(
-            self.sketch, regime, pool.key, pool.count, self._stack(runtime, regime).label, self.workload.dtype, 1.0, 1.0
+            self.sketch, regime, pool.key, pool.count, self._stack(runtime, regime).label, self.workload.dtype, 1.0, 1.0,
+            low_rank=self.workload.lora is not None,
         )
         return labels_of(setup, pool.silicon)
 

@@ -45,7 +45,7 @@ class Pass:
         c = self.columns
         making, training = self.regime == DECODE, self.regime == TRAINING
         each = float((c.batch if making else c.positions)[row] / c.chips[row])
-        passes = 3.0 + float(c.recompute[row]) if training else 1.0
+        passes = (3.0 if c.trained[row] > 0.5 else 2.0) + float(c.recompute[row]) if training else 1.0
         keys = float((c.context if making else c.pairs)[row])
         products = float(c.linear[row] + c.expert[row] + c.convolution[row])
         flop = each * passes * (products + float(c.attention[row]) * keys)
@@ -120,7 +120,11 @@ def _columns(
 ) -> Columns:  # fmt: skip
     few = columns_of(
         [
-            (Setup(sketch, regime, silicon.key, count, "", workload.dtype, workload.batch, length, output, year=YEAR), silicon)
+            (
+                Setup(sketch, regime, silicon.key, count, "", workload.dtype, workload.batch, length, output, year=YEAR,
+                      low_rank=workload.lora is not None),
+                silicon,
+            )
             for silicon, count in pools
         ]
     )

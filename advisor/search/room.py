@@ -60,7 +60,7 @@ def _training(model: ModelBytes, grid: Grid, batch: float, share: Numbers, held:
     # the optimizer's states of plain replicas are sharded over them (ZeRO stage 1), as every training library can
     states = share / np.maximum(grid.sharded, grid.data)
     return {
-        "gradients": model.weights * held,
+        "gradients": model.gradients * held,
         "optimizer states": model.states * states,
         "fp32 master weights": model.master * states,
         "activations": saved * cut,

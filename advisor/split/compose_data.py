@@ -41,7 +41,7 @@ def data_of(given: Given) -> Planned:
 
 def exchanged_bytes(workload: Workload) -> float:
     """Return bytes of all gradients as they go over the link, in the compute dtype; nothing where nothing is trained."""
-    return float(workload.parameter_count * DTYPE_BYTES[workload.dtype]) if workload.trains else 0.0
+    return float(workload.trained_parameter_count * DTYPE_BYTES[workload.dtype]) if workload.trains else 0.0
 
 
 def _way(workload: Workload, link: Link | None, *, same: bool) -> Link | None:

@@ -58,7 +58,8 @@ def learning_of(given: Given) -> Planned:
         return Planned("rl", missing=(what,), said=what)
     problem = LearningProblem(
         tuple(ChipPool(side.name, side.pool.count, (side.joined.price_usd_per_h or 0.0) / side.pool.count) for side in able),
-        actors, learners, workload.batch, _lengths(rollouts), float(workload.parameter_count * DTYPE_BYTES[workload.dtype]),
+        actors, learners, workload.batch, _lengths(rollouts),
+        float(workload.trained_parameter_count * DTYPE_BYTES[workload.dtype]),
         TOKEN_BYTES * (rollouts.prompt + rollouts.output), _ways(given), environments=_environments(rollouts),
         most_stale=rollouts.most_stale, least_pools=2,
     )  # fmt: skip
@@ -101,7 +102,7 @@ def _actors(side: Side, workload: Workload, timed: Mapping[Key, Sequence[Timed]]
     for point in timed[side.pool.accelerator, held[0]]:
         rising.append((point.places, max(point.step_s, rising[-1][1]) if rising else point.step_s))
     pace = Pace(tuple(rising), 1, rising[-1][0])
-    weights = workload.parameter_count * DTYPE_BYTES[workload.dtype]
+    weights = workload.trained_parameter_count * DTYPE_BYTES[workload.dtype]
     load_s = weights / ((side.chip.host_bytes_per_s or 16e9) * held[0])
     return [
         Actors(side.name, chips, chips // held[0], pace, load_s, side.runtime, workload.dtype, side.pool.kind)
@@ -113,7 +114,7 @@ def _learners(sides: Sequence[Side], workload: Workload) -> tuple[tuple[Learner,
     """Return ways to train on a pool, and the widest deviation of the estimates with its tier."""
     pools = [(replace(side.pool, count=chips), side) for side in sides for chips in _parts(side.pool.count, len(sides))]
     datasheets = Datasheets(workload, [(pool, side.chip) for pool, side in pools if side.chip is not None])
-    weights = workload.parameter_count * DTYPE_BYTES[workload.dtype]
+    weights = workload.trained_parameter_count * DTYPE_BYTES[workload.dtype]
     found: list[Learner] = []
     doubts: list[tuple[float, str]] = [(0.0, "published")]
     for pool, side in pools:

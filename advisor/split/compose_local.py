@@ -36,7 +36,7 @@ def local_of(given: Given) -> Planned:
         return Planned("local", missing=(f"a job of {workload.total_steps:g} steps is too short for copies that meet seldom",))
     problem = LocalProblem(
         tuple(LocalPool(side.name, side.pace) for side in used if side.pace is not None), workload.batch,
-        float(workload.parameter_count * DTYPE_BYTES[workload.dtype]), round(8 * DTYPE_BYTES[workload.dtype]),
+        float(workload.trained_parameter_count * DTYPE_BYTES[workload.dtype]), round(8 * DTYPE_BYTES[workload.dtype]),
         given.links_of(able), steps, least_pools=TOGETHER,
         total_steps=None if workload.total_steps is None else int(workload.total_steps),
     )

@@ -46,7 +46,7 @@ def _layers(job: Workload) -> None:
         "Times": [f"{one.repeats:,}" for one in job.blocks],
         "Parameters": [write.count(one.parameter_count) for one in job.blocks],
         "Forward": [write.count(one.flop_forward, "FLOP") for one in job.blocks],
-        "Backward": [write.count(one.flop_backward, "FLOP") for one in job.blocks],
+        "Backward": [write.count(job.flop_backward_of(one), "FLOP") for one in job.blocks],
         "Kept for it": [write.memory(one.activation_bytes) for one in job.blocks],
     })
     st.caption("Parameters, FLOPs and bytes are of one layer.")

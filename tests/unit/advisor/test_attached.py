@@ -8,6 +8,7 @@ from advisor import advise
 from advisor.beliefs import BELIEFS
 from core.advice import Estimate, Recommendation
 from core.device import Device, Pool
+from core.low_rank import LowRank
 from core.ops import Op
 from core.probe import NOT_BEGUN, Outcome
 from core.quantity import TIER_SIGMA
@@ -47,6 +48,15 @@ def test_a_step_is_the_sum_of_its_measured_blocks_times_their_repeats_and_one_fr
     assert found.step_time_s.mid == pytest.approx(WHOLE + 0.001)
     assert found.step_time_s.tier == "measured"
     assert not [phrase for phrase in found.missing if "step frame" in phrase]
+
+
+def test_adapters_take_the_part_of_a_measured_block_that_its_frozen_weights_leave() -> None:
+    outcomes = [*block_measurements(tower(), "jax", SECONDS), frame()]
+    found = estimate_of(advise(question(replace(tower(), lora=LowRank(8, 1000)), outcomes)))
+    assert found.step_time_s is not None
+    assert found.step_time_s.mid == pytest.approx(WHOLE * 2 / 3 + 0.001, rel=0.02)
+    assert found.step_time_s.tier == "transferred"
+    assert any("without gradients of frozen weights" in text for text in found.step_time_s.evidence)
 
 
 def test_without_a_measured_frame_it_is_left_out_and_said_so() -> None:

@@ -12,6 +12,7 @@ from advisor.rates import rate_of
 from advisor.work import work_of
 from core.advice import Estimate
 from core.device import Accelerator, Link, Pool
+from core.low_rank import LowRank
 from core.ops import Op
 from core.workload import Block, Total, Workload
 from tests.unit.advisor.cases import (
@@ -55,6 +56,16 @@ def test_a_chip_that_nobody_measured_has_a_wider_band_and_the_lower_tier() -> No
     assert unknown is not None
     assert unknown.tier == "datasheet"
     assert unknown.sigma > known.sigma
+
+
+def test_adapters_alone_are_tuned_faster_and_in_less_memory_than_all_weights() -> None:
+    whole = replace(transformer(batch=8, length=1024, width=2048, repeats=4), task="finetune")
+    full, adapted = (estimate(job, GPU) for job in (whole, replace(whole, lora=LowRank(16, 1_000_000))))
+    assert full.step_time_s is not None
+    assert adapted.step_time_s is not None
+    assert 1.2 < full.step_time_s.mid / adapted.step_time_s.mid < 1.7
+    parts = [dict(one.memory_parts) for one in (full, adapted)]
+    assert parts[1]["optimizer states"] == 8e6 < parts[0]["optimizer states"]
 
 
 @pytest.mark.parametrize("accelerator", [GPU, OLD, TPU], ids=lambda c: c.key)

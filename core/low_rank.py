@@ -1,0 +1,81 @@
+"""Low-rank adapters: what is trained, and what the backward pass leaves out, where the weights of a model are frozen.
+
+Each weight matrix of the layers gets a pair of factors of a small rank, which alone are trained. Gradients still flow through
+the frozen weights to what lies before them, and adapters need the inputs that full training saves, so only the products that
+make gradients of weights, and what gradients and optimizers keep of them, fall away.
+
+Source: Hu et al., LoRA, arXiv:2106.09685, section 4; Dettmers et al., arXiv:2305.14314, section 4 (adapters on every layer).
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from core.ops import Op
+
+
+@dataclass(frozen=True, slots=True)
+class LowRank:
+    """Adapters of a job.
+
+    Args:
+        rank: of each pair of factors.
+        parameter_count: of all adapters, which alone are trained.
+    """
+
+    rank: int
+    parameter_count: int
+
+
+class _Layer(Protocol):
+    @property
+    def repeats(self) -> int: ...
+    @property
+    def ops_forward(self) -> tuple[Op, ...]: ...
+
+
+def adapter_parameters(blocks: Iterable[_Layer], rank: int) -> int:
+    """Return the parameters of adapters on every linear layer of the layers that repeat, of all blocks where none does.
+
+    Args:
+        blocks: of the model.
+        rank: of the adapters.
+
+    Returns:
+        rank x (rows + columns) for each weight matrix.
+    """
+    every = tuple(blocks)
+    layers = tuple(block for block in every if block.repeats > 1) or every
+    return sum(rank * sum(_sides(op)) * op.count * block.repeats for block in layers for op in block.ops_forward)
+
+
+def through_frozen(forward: Iterable[Op], backward: Iterable[Op]) -> tuple[Op, ...]:
+    """Return the operations of a backward pass that remain when the weights are frozen.
+
+    Args:
+        forward, backward: of one block; a product of m x k with weights of k x n has one of k x m with m x n for these, or
+            of the same turned over.
+    """
+    spared = Counter[tuple[int, ...]]()
+    for op in forward:
+        if _sides(op):
+            _, m, n, k = op.dims
+            spared[_gradient(k, n, m)] += op.count
+    kept: list[Op] = []
+    for op in backward:
+        made = _gradient(op.dims[1], op.dims[2], op.dims[3]) if op.kind == "matmul" and op.dims[0] == 1 else ()
+        less = min(op.count, spared[made])
+        spared[made] -= less
+        if op.count > less:
+            kept.append(Op(op.kind, op.dims, op.dtype, op.count - less, op.phase))
+    return tuple(kept)
+
+
+def _gradient(rows: int, columns: int, depth: int) -> tuple[int, ...]:
+    return (*sorted((rows, columns)), depth)
+
+
+def _sides(op: Op) -> tuple[int, ...]:
+    """Return (columns, depth) of the weights of a linear layer; nothing for what is none, such as products of many pairs."""
+    return (op.dims[2], op.dims[3]) if op.kind == "matmul" and op.dims[0] == 1 else ()

@@ -1,0 +1,49 @@
+"""Low-rank adapters of a job: their rank, and how many parameters they have in its model."""
+
+from collections.abc import Mapping
+
+from core.format import count
+from core.low_rank import LowRank, adapter_parameters
+from core.workload import Block
+from intake.fields import Section
+from intake.sizes import whole_number
+from intake.wording import fault
+
+ADAPTED = ("finetune", "rl")
+MOST_RANK = 1024
+
+
+def read_lora(top: Section, task: str, blocks: tuple[Block, ...]) -> LowRank | None:
+    """Return the adapters of a job, or None where all weights are trained.
+
+    Args:
+        top: the document; `lora: 16` or `lora: {rank: 16}`.
+        task: of the workload; `finetune` and `rl` have adapters.
+        blocks: of the model.
+
+    Raises:
+        BadInput: another task, a model without linear layers, or a rank that cannot be used.
+    """
+    if not top.has("lora"):
+        return None
+    if task not in ADAPTED:
+        raise fault("lora", f"task {task}", f"task {' or '.join(ADAPTED)}", "write task: finetune, or leave lora out")
+    given = top.values["lora"]
+    if isinstance(given, Mapping):
+        section = top.section("lora", ("rank",))
+        given = None if section is None else section.values.get("rank")
+    rank = whole_number("lora.rank", given, 1, MOST_RANK)
+    parameters = adapter_parameters(blocks, rank)
+    if not parameters:
+        raise fault("lora", rank, "a model with linear layers", "leave lora out")
+    return LowRank(rank, parameters)
+
+
+def lora_words(lora: LowRank, blocks: tuple[Block, ...]) -> str:
+    """Return what is trained, as an assumption: where the adapters sit and how many parameters they have."""
+    whole = sum(block.repeats * block.parameter_count for block in blocks)
+    share = lora.parameter_count / max(1, whole)
+    return (
+        f"adapters of rank {lora.rank} on every linear layer are trained, {count(lora.parameter_count)} parameters "
+        f"({share:.2g} of the model's); its weights are frozen"
+    )
