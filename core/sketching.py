@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 
 from core.ops import DTYPE_BYTES, Op
 from core.sketch import Sketch
-from core.workload import Block, Workload
+from core.transformer import OPERATIONS, Layer, layer_of, vocabulary_of
+from core.workload import TRACED, Block, Workload
 
 _VECTOR = ("elementwise", "norm", "softmax", "reduce", "custom")
 _LOOKUP = ("gather", "scatter", "embedding")
 MOST_EXPERTS = 4096
 """Experts of a layer at most; what is sorted over more is no choice of experts."""
+_NEARLY = 0.9
+"""Of the positions of a sequence that a loss is taken of: the last has no next token."""
 _ENDS = ("token_ends", "class_head", "pixel_head", "patch_ends")
 
 
@@ -42,6 +45,11 @@ class _Sums:
     causal: bool = False
     head_width: float = 0.0
     hidden: float = 0.0
+    used: float = 0.0
+    vocabulary: int = 0
+    logits_each: float = 0.0
+    crosses: bool = False
+    routing: frozenset[str] = frozenset()
     widths: dict[int, float] = field(default_factory=dict[int, float])
 
 
@@ -56,14 +64,25 @@ def sketch_of(workload: Workload) -> Sketch:
     """
     positions = workload.batch * (prompt_of(workload) if workload.unit == "tokens" else 1.0)
     sums = _Sums()
+    traced = tuple(block for block in workload.blocks if block.kind == TRACED)
+    sums.vocabulary = vocabulary_of(op for block in traced for op in block.ops_forward)
+    sums.logits_each = _NEARLY * sums.vocabulary * positions
+    found = ((block.name, layer_of(block.ops_forward, workload.batch)) for block in once(workload.blocks))
+    layers = {name: layer for name, layer in found if layer is not None}
+    sums.causal = workload.peaks is not None and workload.peaks.cache_bytes > 0
+    sums.routing = frozenset(block.name for block in routing_blocks(workload))
     for block in once(workload.blocks):
-        _add(sums, block)
+        if block.name in layers:
+            _add_layer(sums, block, layers[block.name], experts=bool(sums.routing))
+        else:
+            _add(sums, block, beside=bool(layers))
     for op in workload.ops:
         _add_op(sums, op, 1.0, "")
     parameters = float(workload.parameter_count)
     sequence = _sequence(workload)
     experts = _expert_parameters(workload, positions)
-    sums.linear, sums.expert = (0.4 * sums.linear, 0.6 * sums.linear) if experts else (sums.linear, 0.0)
+    if experts and not sums.expert:
+        sums.linear, sums.expert = 0.4 * sums.linear, 0.6 * sums.linear
     width = max(sums.widths, key=lambda size: sums.widths[size], default=0)
     per = 1.0 / positions
     return Sketch(
@@ -86,6 +105,8 @@ def sketch_of(workload: Workload) -> Sketch:
         width=float(width),
         head_width=sums.head_width,
         hidden=sums.hidden,
+        experts=float(routed_experts(workload)) if sums.used else 0.0,
+        experts_used=sums.used,
         cached_elements=sums.cached * per,
         saved_elements=sums.saved * per,
         kernels=sums.kernels,
@@ -118,26 +139,53 @@ def once(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     return tuple(block for block in blocks if not any(word in block.name for word in ("decoding", "later tokens"))) or blocks
 
 
-def _add(sums: _Sums, block: Block) -> None:
+def _add(sums: _Sums, block: Block, *, beside: bool = False) -> None:
+    """Add a block; `beside` the layers of a model that was read it is none of them."""
     sizes = dict(block.sizes)
     sums.causal = sums.causal or bool(sizes.get("causal"))
     hidden = sizes.get("hidden")
     sums.hidden = max(sums.hidden, float(hidden)) if isinstance(hidden, int) else sums.hidden
-    if block.kind not in _ENDS:
+    if block.kind not in _ENDS and (block.repeats > 1 or not beside):
         sums.layers += block.repeats
     sums.saved += block.repeats * block.activation_bytes / 2
     for op in block.ops_forward:
         _add_op(sums, op, float(block.repeats), block.kind)
-        if op.kind == "attention":
-            batch, _, kv_heads, queries, keys, width = op.dims
-            sums.cached += 2.0 * op.count * block.repeats * batch * kv_heads * keys * width
-            sums.pairs = max(sums.pairs, float(batch * queries * keys))
-            sums.head_width = float(width)
-        if op.kind == "matmul" and op.dims[0] == 1:
-            sums.widths[op.dims[3]] = sums.widths.get(op.dims[3], 0.0) + op.flop * block.repeats
-        shape = _shape_of(op)
-        if shape is not None:
-            sums.products[shape] = sums.products.get(shape, 0.0) + op.flop * block.repeats
+        _add_shape(sums, op, float(block.repeats))
+
+
+def _add_shape(sums: _Sums, op: Op, repeats: float) -> None:
+    """Add the shape of a product, and the width that it reads."""
+    if op.kind == "matmul" and op.dims[0] == 1:
+        sums.widths[op.dims[3]] = sums.widths.get(op.dims[3], 0.0) + op.flop * repeats
+    shape = _shape_of(op)
+    if shape is not None:
+        sums.products[shape] = sums.products.get(shape, 0.0) + op.flop * repeats
+
+
+def _add_layer(sums: _Sums, block: Block, layer: Layer, *, experts: bool) -> None:
+    """Add a transformer's layer: by its sizes, as layers of published models are counted."""
+    attention, times = layer.attention, float(block.repeats)
+    sums.causal = sums.causal or bool(dict(block.sizes).get("causal"))
+    sums.layers += times
+    sums.saved += times * block.activation_bytes / 2
+    sums.attention += attention.flop * times
+    sums.cached += attention.cached * times
+    sums.pairs = max(sums.pairs, attention.pairs)
+    sums.head_width = float(attention.head_width)
+    sums.expert += layer.expert_flop * times
+    sums.used = max(sums.used, layer.used)
+    sums.hidden = max(sums.hidden, 0.0 if experts and not layer.used else float(layer.hidden))
+    sums.vector += layer.vector_elements * times
+    sums.kernels += OPERATIONS * attention.times * times
+    sums.crosses = sums.crosses or attention.times > 1
+    sums.linear -= layer.expert_flop * times
+    routes = block.name in sums.routing
+    for op in block.ops_forward:
+        told = op.kind in (*_VECTOR, "attention") or op in attention.explicit or (routes and op.kind in (*_LOOKUP, "sort"))
+        if not told:
+            _add_op(sums, op, times, block.kind)
+            sums.kernels -= op.count * times
+            _add_shape(sums, op, times)
 
 
 def _shape_of(op: Op) -> tuple[int, int] | None:
@@ -154,7 +202,7 @@ def _add_op(sums: _Sums, op: Op, repeats: float, kind: str) -> None:
     flop = op.flop * repeats
     sums.kernels += op.count * repeats
     if op.kind == "matmul":
-        if kind in _ENDS and op.dims[2] > 4 * op.dims[3]:
+        if (kind in _ENDS and op.dims[2] > 4 * op.dims[3]) or op.dims[2] == sums.vocabulary:
             sums.head += flop
             sums.logits += op.count * repeats * op.dims[0] * op.dims[1] * op.dims[2]
         else:
@@ -170,7 +218,9 @@ def _add_op(sums: _Sums, op: Op, repeats: float, kind: str) -> None:
     elif op.kind in _LOOKUP:
         sums.lookup += repeats * op.count * op.dims[0] * op.dims[1]
     elif op.kind in _VECTOR:
-        sums.vector += repeats * (op.bytes_read + op.bytes_written) / DTYPE_BYTES[op.dtype]
+        moved = (op.bytes_read + op.bytes_written) / DTYPE_BYTES[op.dtype]
+        of_logits = 0 < sums.logits_each <= moved / op.count  # of a model that was read: logits are counted apart
+        sums.vector += 0.0 if of_logits else repeats * moved
     else:
         if op.kind == "rnn":
             sums.serial += op.count * repeats * op.dims[0]
@@ -210,8 +260,13 @@ def _choices(block: Block) -> tuple[int, ...]:
 
 
 def _expert_parameters(workload: Workload, positions: float) -> float:
-    """Return parameters that most positions do not use."""
-    return sum(block.repeats * idle for block, idle in _mixtures(workload, positions))
+    """Return parameters of experts: those that a position does not use, and its own where the router tells their share."""
+    choices, used = routed_experts(workload), 0.0
+    for block in routing_blocks(workload):
+        layer = layer_of(block.ops_forward, workload.batch) if block.kind == TRACED else None
+        used = max(used, layer.used if layer is not None else 0.0)
+    whole = choices / (choices - used) if 0 < used < choices else 1.0
+    return whole * sum(block.repeats * idle for block, idle in _mixtures(workload, positions))
 
 
 def _mixtures(workload: Workload, positions: float) -> Iterator[tuple[Block, float]]:
@@ -243,7 +298,7 @@ def _kind_of(workload: Workload, sums: _Sums, mixture: bool) -> str:
     if sums.attention > 0:
         if workload.unit != "tokens":
             return "vision"
-        return "decoder" if sums.causal else "encoder"
+        return "encoder-decoder" if sums.crosses else "decoder" if sums.causal else "encoder"
     if sums.convolution > 0 or sums.depthwise > 0:
         return "vision"
     if "embedding_bag" in kinds or "dot_interaction" in kinds:

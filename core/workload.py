@@ -19,6 +19,9 @@ OPTIMIZERS = ("adamw", "adam", "sgd", "momentum", "none")
 OPTIMIZER_STATES: dict[str, int] = {"adamw": 2, "adam": 2, "momentum": 1, "sgd": 0, "none": 0}
 """Tensors of the size of the weights that each optimizer keeps."""
 
+TRACED = "traced"
+"""Kind of a block that was read from a file: it has operations of its own and no file that probes it whole."""
+
 Size: TypeAlias = int | float | str | tuple[int, ...]
 
 

@@ -8,10 +8,8 @@ from core.graph import DTYPE_BITS
 from core.ops import DTYPE_BYTES, Op
 from core.picture import PRODUCT, WORD, Operation, Picture, PictureBlock, greatest
 from core.symbols import BATCH, LENGTH, value_of
-from core.workload import Block, Peaks
+from core.workload import TRACED, Block, Peaks
 
-KIND = "traced"
-"""Kind of a block that was read from a file: it has operations of its own and no file that probes it whole."""
 _STORED = {
     "uint8": "int8", "uint16": "int16", "uint32": "int32", "uint64": "int64", "uint4": "int4", "int2": "int4", "string": "bool",
     "token": "bool",
@@ -77,7 +75,7 @@ def _block(block: PictureBlock, values: dict[str, int], dtype: str) -> Block:
     backward = _ops([one for one in block.operations if one.phase == "backward"], values, dtype)
     trained = sum(one.count * prod(one.shape) for one in block.parameters if one.trained)
     sizes = tuple(sorted((name, value) for name, value in ({BATCH: 1} | values).items() if name != WORD))
-    return Block(block.name, KIND, sizes, block.repeats, forward, backward, trained,
+    return Block(block.name, TRACED, sizes, block.repeats, forward, backward, trained,
                  value_of(block.saved, values), value_of(block.given, values))  # fmt: skip
 
 

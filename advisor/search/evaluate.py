@@ -25,6 +25,7 @@ from core.advice import Plan
 from core.device import Accelerator
 from core.sketch import TRAINING, Setup, Sketch
 from core.sketching import prompt_of, routed_experts, sketch_of
+from core.transformer import key_heads_of
 from core.workload import Workload
 
 _SIMPLER = 0.01
@@ -367,7 +368,7 @@ class Search:
 
 
 def _divisible(workload: Workload, sketch: Sketch) -> Divisible:
-    heads = max((op.dims[2] for block in workload.blocks for op in block.ops_forward if op.kind == "attention"), default=1)
+    heads = max((key_heads_of(block.ops_forward, workload.batch) for block in workload.blocks), default=1)
     length = int(prompt_of(workload)) if workload.unit == "tokens" else 1
     unknown = (routed_experts(workload) or USUAL_EXPERTS) if sketch.expert_parameters else 1
     experts = int(sketch.experts) or unknown

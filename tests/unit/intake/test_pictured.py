@@ -4,9 +4,10 @@ import pytest
 
 from core.ops import Op
 from core.symbols import symbol
+from core.workload import TRACED
 from intake.picture import picture_of
 from intake.picture.draw import CACHE
-from intake.pictured import KIND, blocks_of, follows
+from intake.pictured import blocks_of, follows
 from tests.unit.intake.picture.sketch import Sketch, layers
 
 BATCH, LENGTH = symbol("batch"), symbol("length")
@@ -20,7 +21,7 @@ def chain(count: int = 5):
 def test_operations_follow_batch_length_and_dtype():
     found = blocks_of(chain(), 3, 7, "bf16")
     block = next(one for one in found.blocks if one.repeats == 5)
-    assert block.kind == KIND
+    assert block.kind == TRACED
     assert block.ops_forward == (
         Op("matmul", (1, 21, 16, 8), "bf16"), Op("elementwise", (21 * 16, 1, 1), "bf16"), Op("matmul", (1, 21, 8, 16), "bf16"),
         Op("elementwise", (21 * 8, 2, 1), "bf16"),
