@@ -2,13 +2,13 @@
 
 Bound for exit 0: for each model, forward and with its gradients, arguments, results and temporary memory together within 10 % of
 what `compiled.memory_analysis()` says, by the liveness analysis of `intake.picture`, which is what people are told, and by
-`bench.xla_cpu`, which follows what XLA's CPU compiler does with a program: what it rewrites, computes inside something else,
+`intake.xla_cpu`, which follows what XLA's CPU compiler does with a program: what it rewrites, computes inside something else,
 keeps through loops, and puts in one place. Arguments must agree to the byte. The first (`portable`) holds for any target and
 knows nothing of that compiler; the second says what of the difference is that compiler's own. XLA sets memory for all results
 aside before it starts, so in the first they are counted throughout, and what lies beside them at the worst moment is added.
 
 The second half of the models (`bench.flax_models_further`, `bench.compiled_models`) was written after the first version of
-`bench.xla_cpu`, to see whether what held for the others holds for them.
+`intake.xla_cpu`, to see whether what held for the others holds for them.
 
 Run: `python -m bench.compiled_memory [--json] [--only NAME]`.
 """
@@ -26,7 +26,6 @@ import jax
 from bench.compiled_models import FURTHER
 from bench.flax_case import Case
 from bench.flax_models import CASES
-from bench.xla_cpu.memory import planned
 from core.errors import BadInput
 from core.graph import DTYPE_BITS, Graph
 from core.picture import WORD, greatest
@@ -34,6 +33,7 @@ from core.symbols import value_of
 from intake.picture.timeline import compute_dtype, forward_spans, peaks, traced_spans
 from intake.readers.stablehlo import module_graph
 from intake.readers.stablehlo_module import parse
+from intake.xla_cpu.memory import planned
 
 WITHIN = 0.10
 _LINE = "{:30} {:9} {:>11} {:>11} {:>11} {:>11} {:>12} {:>12} {:>7} {:>9}"
@@ -47,7 +47,7 @@ class Row:
         model, task: which.
         arguments, arguments_xla: what it is given, as read and as compiled.
         results_xla, temporary_xla: as compiled.
-        results, temporary: as `bench.xla_cpu` has them.
+        results, temporary: as `intake.xla_cpu` has them.
         portable: arguments, results and temporary memory together, by the liveness analysis that holds for any target.
     """
 

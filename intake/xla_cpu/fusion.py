@@ -7,8 +7,8 @@ memory, it is stored as well, and not done again if it reads more than it makes.
 
 from dataclasses import dataclass, field
 
-from bench.xla_cpu.hlo import DEAR, ELEMENTWISE, Body, Op
-from bench.xla_cpu.library import calls
+from intake.xla_cpu.hlo import DEAR, ELEMENTWISE, Body, Op
+from intake.xla_cpu.library import calls
 
 _MOVES = frozenset({
     "reshape", "bitcast_convert", "broadcast_in_dim", "concatenate", "dynamic_slice", "dynamic_update_slice", "iota", "pad",

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from bench.xla_cpu.buffers import Buffer
-from bench.xla_cpu.memory import Planned, packed, planned, spared
 from core.errors import BadInput
 from intake.readers.stablehlo_module import parse
+from intake.xla_cpu.buffers import Buffer
+from intake.xla_cpu.memory import Planned, packed, planned, spared
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy

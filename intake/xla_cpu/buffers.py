@@ -8,10 +8,10 @@ smaller buffers until it is written); service/copy_insertion.cc (what a loop cha
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bench.xla_cpu.copies import with_copies
-from bench.xla_cpu.fusion import Kernel, kernels_of
-from bench.xla_cpu.hlo import Body, Op
-from bench.xla_cpu.order import ordered
+from intake.xla_cpu.copies import with_copies
+from intake.xla_cpu.fusion import Kernel, kernels_of
+from intake.xla_cpu.hlo import Body, Op
+from intake.xla_cpu.order import ordered
 
 ALIGNMENT = 64
 """Bytes (cpu_function_runtime::MinAlign)."""

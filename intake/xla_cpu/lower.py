@@ -12,10 +12,10 @@ from struct import pack
 from typing import cast
 from zlib import crc32
 
-from bench.xla_cpu.hlo import Body, Maker, Op, Sizes
-from bench.xla_cpu.rewrite import convolution, folded, product, reduction, select_and_scatter
 from core.errors import BadInput
 from intake.readers.stablehlo_program import Instruction, Program, Region, Value
+from intake.xla_cpu.hlo import Body, Maker, Op, Sizes
+from intake.xla_cpu.rewrite import convolution, folded, product, reduction, select_and_scatter
 
 _NOT_ALONE = frozenset({"constant", "reshape", "broadcast_in_dim", "iota", "reverse", "slice", "transpose", "part", "parameter"})
 """What is not worth computing before a loop for its own sake."""

@@ -8,8 +8,8 @@ Source: BFScheduler of xla/hlo/transforms/simplifiers/hlo_memory_scheduler.cc, w
 
 from collections import deque
 
-from bench.xla_cpu.fusion import Kernel
-from bench.xla_cpu.hlo import Body
+from intake.xla_cpu.fusion import Kernel
+from intake.xla_cpu.hlo import Body
 
 
 def ordered(body: Body, kernels: dict[int, Kernel]) -> list[int]:

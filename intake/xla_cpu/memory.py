@@ -6,9 +6,9 @@ Source: `CompiledMemoryStats` of XLA, which `compiled.memory_analysis()` of JAX 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.xla_cpu.buffers import ALIGNMENT, POINTER, Buffer, Timeline
-from bench.xla_cpu.lower import lower
 from intake.readers.stablehlo_program import Program
+from intake.xla_cpu.buffers import ALIGNMENT, POINTER, Buffer, Timeline
+from intake.xla_cpu.lower import lower
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ Source: xla/service/copy_insertion.cc (github.com/openxla/xla).
 
 from dataclasses import replace
 
-from bench.xla_cpu.fusion import IN_PLACE
-from bench.xla_cpu.hlo import Body, Op
+from intake.xla_cpu.fusion import IN_PLACE
+from intake.xla_cpu.hlo import Body, Op
 
 COPY = "copied"
 """Name of the operation that is added."""

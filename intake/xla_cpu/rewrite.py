@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from math import prod
 from zlib import crc32
 
-from bench.xla_cpu.hlo import Maker, Op, Sizes, spread
-from bench.xla_cpu.library import takes_convolution, takes_reduction
+from intake.xla_cpu.hlo import Maker, Op, Sizes, spread
+from intake.xla_cpu.library import takes_convolution, takes_reduction
 
 WINDOW = 32
 """Axes longer than this are summed in windows of so many first (TreeReductionRewriter)."""

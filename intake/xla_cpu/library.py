@@ -6,7 +6,7 @@ neighbours of over 4096 elements, up where nothing else reads them, down where t
 Sources (github.com/openxla/xla): backends/cpu/ynn_support.cc, backends/cpu/transforms/ynn_matcher.h and library_rewriter.cc.
 """
 
-from bench.xla_cpu.hlo import Body, Maker, Op, Sizes
+from intake.xla_cpu.hlo import Body, Maker, Op, Sizes
 
 FEWEST = 4096
 """Elements from which an operation is worth a call; channels up to which a convolution is not."""
