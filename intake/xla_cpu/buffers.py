@@ -101,6 +101,7 @@ class Run:
         last = self._last(order)
         for at in order:
             self.time.clock += 1
+            self.body.effort.spend()
             self.places[at] = self._place(at, last)
             for one in self._reads(at):
                 self._keep(one)
@@ -131,6 +132,7 @@ class Run:
 
     def _owner(self, at: int) -> int:
         while at not in self.kernels and self.body.ops[at].name in {"reshape", "bitcast_convert"}:
+            self.body.effort.spend()
             at = self.body.ops[at].operands[0]
         return at
 
@@ -146,19 +148,21 @@ class Run:
             return list(self.places[op.operands[0]])
         if op.name == "while":
             return self._loop(op, last)
-        if op.bodies:
-            made: list[Buffer | None] = [self.time.new(size) for size in op.parts]
-            for body in op.bodies:
-                self.time.run(body, [None] * len(body.parameters))
-            return made
+        if op.name == "sort" and len(set(op.operands)) == len(op.operands):
+            free = [self._free(one, at, size, last) for one, size in zip(op.operands, op.parts, strict=True)]
+            return [self.time.new(size) if place is None else place for place, size in zip(free, op.parts, strict=True)]
         if len(op.parts) == 1:
             for one in self.kernels[at].shared(self.body):
-                place = self.places[one][0]
-                owner = self._owner(one)
-                free = place is not None and last.get(owner) == at and last.get(one) == at and owner not in self.given
-                if free and place is not None and place.size == op.parts[0] and self.body.ops[owner].name != "part":
+                place = self._free(one, at, op.parts[0], last)
+                if place is not None:
                     return [place]
         return [self.time.new(size) for size in op.parts]
+
+    def _free(self, one: int, at: int, size: int, last: dict[int, int]) -> Buffer | None:
+        """Return the memory of an operand where nothing needs it after an operation whose result has its size."""
+        place, owner = self.places[one][0], self._owner(one)
+        free = place is not None and last.get(owner) == at and last.get(one) == at and owner not in self.given
+        return place if free and place is not None and place.size == size and self.body.ops[owner].name != "part" else None
 
     def _loop(self, op: Op, last: dict[int, int]) -> list[Buffer | None]:
         """Go through a loop: what it changes lies in one buffer, in that of its first value where nothing else needs it."""
@@ -166,6 +170,7 @@ class Run:
         carried: list[Buffer | None] = []
         for i, (at, size) in enumerate(zip(op.operands, op.parts, strict=True)):
             place = self.places[at][0]
+            self.body.effort.spend(len(carried))
             changes = inner.returns[i] != inner.parameters[i]
             alone = not any(place is other for other in carried)
             owned = (
@@ -179,6 +184,7 @@ class Run:
         run = self.time.run(inner, carried)
         fresh = self.time.buffers[before:]
         for i, (place, made) in enumerate(zip(carried, run.returned, strict=True)):
+            self.body.effort.spend(len(self.time.buffers))
             if place is None or inner.returns[i] == inner.parameters[i] or made is place:
                 continue
             if made is None or not any(

@@ -30,6 +30,7 @@ def with_copies(body: Body) -> Body:
         inside = given and source in body.parameters and len(takers) == 1
         for at, slot in takers if given and not inside else takers[:-1]:
             operand = body.ops[at].operands[slot]
+            body.effort.spend(len(ops))
             new = max(ops) + 1
             ops[new] = Op(COPY, (operand,), ops[operand].shape, ops[operand].dtype)
             copies[at, slot] = new

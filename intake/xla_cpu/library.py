@@ -79,10 +79,13 @@ def _grown(body: Body, users: dict[int, list[int]], start: int, taken: dict[int,
     members, out = {start}, start
     while True:
         before = len(members)
+        body.effort.spend(before)
         for member in tuple(members):
             for operand in body.ops[member].operands:
+                body.effort.spend()
                 if operand in taken or operand in members or not _is_taken(body, operand):
                     continue
+                body.effort.spend(len(users[operand]))
                 if all(user in members for user in users[operand]):
                     members.add(operand)
         (only, *more) = users[out] or [-1]
