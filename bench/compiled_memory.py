@@ -11,8 +11,8 @@ third lie outside 10 %, as the verdict says. Both are labelled where they are to
 
 The second half of the models (`bench.flax_models_further`, `bench.compiled_models`) was written after the first version of
 `intake.xla_cpu`, to see whether what held for the others holds for them; it was mended with them by kind, so neither half is
-unseen now. Programs that are not followed (types under 32 bits, running sums, conditions, random numbers, donated arguments,
-several devices, calls of libraries) are told no such figure, with the reason; none of these models is one.
+unseen now. Programs that are not followed (types under 32 bits, running extremes, conditions, donated arguments, several devices,
+calls of libraries) are told no such figure, with the reason; none of these models is one.
 
 Run: `python -m bench.compiled_memory [--json] [--only NAME]`.
 """

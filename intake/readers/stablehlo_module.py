@@ -40,6 +40,10 @@ _CONVERT = {
 }
 _SPACES = re.compile(r"\s+")
 _MOST_LOCATIONS = 40
+_WITH_REGIONS = frozenset({
+    "while", "if", "case", "all_reduce", "reduce", "reduce_window", "map", "manual_computation", "named_computation",
+})  # fmt: skip
+"""Operations whose bodies are read."""
 _DONATED = ("tf.aliasing_output", "jax.buffer_donor")
 _NUMBERS = ("_dimensions", "_dimension", "_dims", "_dim", "_map")
 """Ends of the names of the fields in which dialects keep axes."""
@@ -209,7 +213,7 @@ class _Reading:
         if op == "custom_call" and attributes.get("call_target_name") == "shape_assertion" and not self.specifications:
             self.specifications = str(attributes.get("error_message", ""))[:4000]
         regions: tuple[Region, ...] = ()
-        if op in {"while", "if", "case", "all_reduce", "reduce", "map", "manual_computation", "named_computation"}:
+        if op in _WITH_REGIONS:
             regions = tuple(self._region(block) for region in operation.regions for block in region.blocks)
         if op == "map" and regions:
             attributes["operations"] = max(1, len(regions[0].body))

@@ -80,7 +80,7 @@ class Run:
         kernels: of the body.
         given: where its parameters lie.
         places: where each operation's results lie.
-        read: when each operation was last read, and by which.
+        read: by what each operation was read, and when.
     """
 
     time: Timeline
@@ -88,7 +88,7 @@ class Run:
     kernels: dict[int, Kernel]
     given: dict[int, Buffer | None]
     places: dict[int, list[Buffer | None]] = field(default_factory=dict[int, "list[Buffer | None]"])
-    read: dict[int, tuple[int, int]] = field(default_factory=dict[int, "tuple[int, int]"])
+    read: dict[int, dict[int, int]] = field(default_factory=dict[int, "dict[int, int]"])
 
     @property
     def returned(self) -> list[Buffer | None]:
@@ -106,7 +106,7 @@ class Run:
             for one in self._reads(at):
                 self._keep(one)
                 if at in self.kernels:
-                    self.read[self._owner(one)] = self.time.clock, at
+                    self.read.setdefault(self._owner(one), {})[at] = self.time.clock
         self.time.clock += 1
         for at in self.body.returns:
             self._keep(at)
@@ -164,6 +164,26 @@ class Run:
         free = place is not None and last.get(owner) == at and last.get(one) == at and owner not in self.given
         return place if free and place is not None and place.size == size and self.body.ops[owner].name != "part" else None
 
+    def done_before(self, writer: int, given: int) -> bool:
+        """Whether all that reads something given comes before what is written in its place, whatever the order of work is.
+
+        What is to be copied is settled before the order of work is.
+        """
+        kernel = self.kernels.get(self._owner(writer))
+        if kernel is None:
+            return True
+        inside = given in kernel.shared(self.body)
+        left = {one for one in self.read.get(given, {}) if one != kernel.at or not inside}
+        todo, seen = [*kernel.reads(self.body)], set[int]()
+        while todo and left:
+            self.body.effort.spend()
+            at = todo.pop()
+            if at not in seen:
+                seen.add(at)
+                left.discard(at)
+                todo += self._reads(at)
+        return not left
+
     def _loop(self, op: Op, last: dict[int, int]) -> list[Buffer | None]:
         """Go through a loop: what it changes lies in one buffer, in that of its first value where nothing else needs it."""
         (inner,) = op.bodies
@@ -192,10 +212,12 @@ class Run:
             ):  # what was there before the loop, or twice: copied at its end
                 continue
             fresh = [one for one in fresh if one is not made]
-            ended, reader = run.read.get(inner.parameters[i], (start, -1))
+            readers = run.read.get(inner.parameters[i], {})
+            ended = max(readers.values(), default=start)
             writer = run.kernels.get(inner.returns[i])
-            shared = writer is not None and reader == writer.at and inner.parameters[i] in writer.shared(inner)
-            if ended > made.born or (ended == made.born and not shared):  # the old value is still read: it is copied at the start
+            shared = writer is not None and inner.parameters[i] in writer.shared(inner) and readers.get(writer.at) == ended
+            late = ended > made.born or (ended == made.born and not shared)
+            if late or not run.done_before(inner.returns[i], inner.parameters[i]):  # read as it was: it is copied at the start
                 self.time.buffers.append(Buffer(place.size, start, ended))
             self.time.buffers = [one for one in self.time.buffers if one is not made]
         for place in carried:

@@ -17,7 +17,7 @@ _REDUCED = frozenset({"add", "maximum", "minimum", "and", "or"})
 _REASONS = {
     "if": "conditions are not followed", "case": "conditions are not followed",
     "custom_call": "calls of what is outside the program are not followed",
-    "rng_bit_generator": "drawing random numbers is not followed",
+    "rng_bit_generator": "random bits of the compiler's own generator are not followed",
 }  # fmt: skip
 
 
@@ -67,14 +67,12 @@ def check_instruction(instruction: Instruction) -> None:
     match name:
         case "while":
             _check_condition(instruction.regions[0])
-        case "reduce_window":
+        case "reduce_window" if running(instruction) is None:
             _check_window(instruction)
         case "reduce" if len(instruction.operands) == 2:
             body = instruction.regions[0].body if instruction.regions else ()
             if len(body) != 1 or body[0].op not in _REDUCED:
                 raise NotFollowed("reductions other than sums, extremes and truths are not followed")
-        case "call" if "threefry" in str(instruction.attributes.get("callee", "")):
-            raise NotFollowed("drawing random numbers is not followed")
         case _:
             pass
 
@@ -87,9 +85,23 @@ def _check_condition(region: Region) -> None:
         raise NotFollowed("loops of one pass, which the compiler opens, are not followed")
 
 
+def running(instruction: Instruction) -> int | None:
+    """Return the axis along which windows make a running sum: as long as the axis, over one edge of it; None of others."""
+    windows, padding = wholes(instruction.attributes, "window_dimensions"), wholes(instruction.attributes, "padding")
+    body = instruction.regions[0].body if instruction.regions else ()
+    if len(instruction.operands) != 2 or len(body) != 1 or body[0].op not in {"add", "multiply"}:
+        return None
+    long = [axis for axis, size in enumerate(windows) if size > 1]
+    shape = instruction.results[0].type[0]
+    if len(long) != 1 or len(padding) != 2 * len(windows) or windows[long[0]] != shape[long[0]]:
+        return None
+    edges = sorted(padding[2 * long[0] : 2 * long[0] + 2])
+    return long[0] if edges == [0, windows[long[0]] - 1] and sum(padding) == edges[1] else None
+
+
 def _check_window(instruction: Instruction) -> None:
-    """A window as long as its axis, over an edge, is a running sum."""
+    """Windows as long as an axis that make no running sum, such as a running maximum, are not followed."""
     windows, padding = wholes(instruction.attributes, "window_dimensions"), wholes(instruction.attributes, "padding")
     edges = zip(windows, padding[::2], padding[1::2], strict=False)
-    if any(size > 1 and max(low, high) == size - 1 for size, low, high in edges) and len(instruction.operands) == 2:
-        raise NotFollowed("running sums are not followed")
+    if any(size > 1 and max(low, high) >= size - 1 for size, low, high in edges):
+        raise NotFollowed("running extremes are not followed")

@@ -1,7 +1,8 @@
 """A program of StableHLO becomes the operations that XLA's CPU compiler fuses: calls opened, loops kept as loops.
 
 What does not change within a loop is computed once before it, as the compiler does, where it lies until the loop ends; what a
-loop carries and nobody reads is left out. Conditions of loops are not gone through: they are numbers, as a rule.
+loop carries and nobody reads is left out. Conditions of loops are not gone through: they compare numbers, or the program is not
+followed.
 
 Source: xla/service/while_loop_invariant_code_motion.cc and while_loop_simplifier.cc (github.com/openxla/xla).
 """
@@ -14,9 +15,9 @@ from zlib import crc32
 
 from intake.readers.stablehlo_program import Instruction, Program, Region, Value
 from intake.xla_cpu.effort import Effort
-from intake.xla_cpu.followed import check_instruction, check_program, check_value
+from intake.xla_cpu.followed import check_instruction, check_program, check_value, running
 from intake.xla_cpu.hlo import Body, Maker, Op, Sizes
-from intake.xla_cpu.rewrite import convolution, folded, product, reduction, select_and_scatter
+from intake.xla_cpu.rewrite import convolution, folded, product, reduction, running_sum, select_and_scatter
 
 _NOT_ALONE = frozenset({"constant", "reshape", "broadcast_in_dim", "iota", "reverse", "slice", "transpose", "part", "parameter"})
 """What is not worth computing before a loop for its own sake."""
@@ -212,6 +213,14 @@ def _reduce(scope: _Scope, instruction: Instruction) -> list[int]:
     return [reduction(scope.make, at, start, _numbers(instruction)["dimensions"], kind)]
 
 
+def _windows(scope: _Scope, instruction: Instruction) -> list[int]:
+    axis = running(instruction)
+    if axis is None:
+        return _plain(scope, instruction)
+    at, start = (scope.of(number) for number in instruction.operands)
+    return [running_sum(scope.make, at, start, axis)]
+
+
 def _pool_backwards(scope: _Scope, instruction: Instruction) -> list[int]:
     source, updates, start = (scope.of(number) for number in instruction.operands)
     return [select_and_scatter(scope.make, source, updates, start, _numbers(instruction))]
@@ -281,7 +290,7 @@ _Rule = Callable[[_Scope, Instruction], list[int]]
 _SPECIAL: Mapping[str, _Rule] = {
     "constant": _constant, "call": _call, "composite": _call, "while": _while,
     "divide": _divide, "maximum": _maximum, "minimum": _minimum, "add": _sum, "dot_general": _product, "convolution": _product,
-    "reduce": _reduce, "select_and_scatter": _pool_backwards, "optimization_barrier": _barrier,
+    "reduce": _reduce, "reduce_window": _windows, "select_and_scatter": _pool_backwards, "optimization_barrier": _barrier,
     **dict.fromkeys(("reshape", "transpose", "broadcast_in_dim", "convert", "slice", "pad", "concatenate", "square"), _moved),
 }  # fmt: skip
 

@@ -47,7 +47,7 @@ SAME = f"return %x : {F}"
         ("conditions", {"lines": BRANCH, "given": f"%p: tensor<i1>, %x: {F}"}),
         ("condition is computed of arrays", {"lines": LOOP.replace("CONDITION", ARRAYS)}),
         ("of one pass", {"lines": LOOP.replace("CONDITION", ONCE)}),
-        ("running sums", {"lines": RUNNING}),
+        ("running extremes", {"lines": RUNNING.replace("stablehlo.add", "stablehlo.maximum")}),
         ("bf16, which the compiler widens", {
             "lines": "%y = stablehlo.tanh %x : tensor<8xbf16> return %y : tensor<8xbf16>",
             "given": "%x: tensor<8xbf16>", "returns": "tensor<8xbf16>",

@@ -77,6 +77,9 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "the exact GELU is one with what is beside it": (
         jax.grad(lambda x, a: (jax.nn.gelu(x @ a, approximate=False) @ a.T).sum()), _shape(64, 128), _shape(128, 256),
     ),
+    "running sums are made within stretches first": (lambda x: jnp.cumsum(x @ x, 1) * 2, _shape(64, 64)),
+    "those of stretches' ends too, where there are many": (lambda x: jnp.cumsum(x * 3, 1) * 2, _shape(16, 1000)),
+    "along other axes, and from the end": (lambda x: jnp.tanh(jax.lax.cumsum(x @ x, 0, reverse=True)), _shape(64, 64)),
     "bytes stay bytes": (lambda x, a: (x.astype("float32") / 255) @ a, _shape(64, 64, dtype="uint8"), _shape(64, 32)),
     "a loop's state lies in one place": (
         lambda x: jax.lax.while_loop(lambda at: at[0] < 5, lambda at: (at[0] + 1, jnp.tanh(at[1] @ at[1])), (0.0, x)),
@@ -108,6 +111,15 @@ def test_what_does_not_change_in_a_loop_is_made_before_it_and_lies_until_its_end
     joined = 32 * 128 * 4
     assert joined < found.temporary_bytes
     assert found.temporary_bytes == pytest.approx(lowered.compile().memory_analysis().temp_size_in_bytes, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "draw", [jax.random.normal, jax.random.uniform, lambda key, sizes: jax.random.bernoulli(key, 0.5, sizes)],
+)  # fmt: skip
+def test_random_numbers_are_drawn_in_a_loop_that_keeps_what_is_still_read(draw: Callable[..., Any]):
+    lowered = jax.jit(lambda key, x: draw(key, (64, 64)) * x).lower(_shape(2, dtype="uint32"), _shape(64, 64))
+    found = planned(parse(lowered.as_text().encode(), "m"))
+    assert found.temporary_bytes == pytest.approx(lowered.compile().memory_analysis().temp_size_in_bytes, rel=0.01)
 
 
 def test_an_open_shape_is_refused():
