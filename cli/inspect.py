@@ -7,6 +7,7 @@ from cli.output import document, table, write
 from cli.parts import json_flag
 from core import format as fmt
 from core.finding import TARGETS
+from core.graph import SetAside
 from core.picture import Picture
 from core.workload import OPTIMIZERS, TASKS
 from services import code, models, workloads
@@ -88,11 +89,23 @@ def _tell_picture(picture: Picture) -> None:
     if found.parameter_count:
         write(f"LoRA of rank {found.rank} on all matrices of the layers: {fmt.count(found.parameter_count)} trained parameters, "
               f"{fmt.memory(found.state_bytes)} of AdamW")
+    if told := models.program_memory(picture):
+        write("\nMemory of the program in the file, run as it is written:")
+        rows = [(one.title, *_sizes(one.memory), one.how) for one in told]
+        table(("for", "arguments", "results", "beside", "together", "from"), rows, right=(1, 2, 3, 4))
     if picture.operations:
         write("\nWhat decides portability:")
         rows = [(one.mark.replace("_", " "), one.detail, f"{one.count:,}", one.where,
                  f"{one.padded / one.extent:.1f} x" if one.padded > one.extent > 0 else "") for one in picture.operations]
         table(("what", "which", "times", "first in", "in tiles"), rows, right=(2, 4))
+
+
+def _sizes(memory: SetAside | None) -> tuple[str, ...]:
+    """Return arguments, results, what lies beside and all together; empty texts where nothing is told."""
+    if memory is None:
+        return ("",) * 4
+    sizes = (memory.arguments_bytes, memory.results_bytes, memory.temporary_bytes, memory.total_bytes)
+    return tuple(fmt.memory(size) for size in sizes)
 
 
 def _tell_code(report: CodeReport, target: str | None) -> None:

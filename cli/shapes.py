@@ -228,11 +228,21 @@ def inspection(value: Workload, described: Description, seen: Picture | None = N
             "saved_activation_bytes": described.activation_bytes,
             "one_chip_bytes": sum(size for _, size in described.memory),
             "parts": dict(described.memory),
+            "program": None if seen is None else program(seen),
         },
         "findings": [],
         "assumptions": list(value.assumptions),
         "picture": None if seen is None else picture(value, seen),
     }
+
+
+def program(seen: Picture) -> Plain | None:
+    """Return the memory of the program that a file holds, in each way in which it is told; None where it holds none."""
+    found: Plain = {}
+    for one in models.program_memory(seen):
+        sizes: Plain = {} if one.memory is None else to_plain(one.memory) | {"total_bytes": one.memory.total_bytes}
+        found[one.key] = {"for": one.title, "how": one.how, **sizes}
+    return found or None
 
 
 def code_report(value: CodeReport) -> Plain:

@@ -92,6 +92,43 @@ MARKS: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
+class SetAside:
+    """Memory that is set aside for a program that is run as it was written; bytes.
+
+    Args:
+        arguments_bytes: what the program is given.
+        results_bytes: what it gives out.
+        temporary_bytes: what lies beside at the worst moment.
+    """
+
+    arguments_bytes: int
+    results_bytes: int
+    temporary_bytes: int
+
+    @property
+    def total_bytes(self) -> int:
+        """All of it."""
+        return self.arguments_bytes + self.results_bytes + self.temporary_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What one compiler would set aside for a program: worked out by following its rules, neither compiled nor measured.
+
+    Args:
+        compiler: which one, with the version whose rules are followed.
+        arguments: how many tensors the program is given; they are the graph's first.
+        memory: None where the compiler is not followed.
+        silent: why it is not; empty where it is.
+    """
+
+    compiler: str
+    arguments: int
+    memory: SetAside | None
+    silent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Graph:
     """A model as it was read.
 
@@ -105,6 +142,7 @@ class Graph:
         has_backward: whether the backward pass was traced; it is derived where not.
         notes: what was assumed, guessed or left out, one short phrase each.
         facts: whole numbers that the reader knows of the model and that no node shows, by name (`active_parameters`).
+        compiled: what a compiler would set aside for it; None for a format that is no compiler's program.
     """
 
     format: str
@@ -116,6 +154,7 @@ class Graph:
     has_backward: bool = False
     notes: tuple[str, ...] = ()
     facts: tuple[tuple[str, int], ...] = ()
+    compiled: Compiled | None = None
 
 
 @dataclass(frozen=True, slots=True)

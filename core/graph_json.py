@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from core.errors import BadInput
-from core.graph import DTYPE_BITS, MARKS, ROLES, VIEW, Graph, Node, Parameters, Tensor
+from core.graph import DTYPE_BITS, MARKS, ROLES, VIEW, Compiled, Graph, Node, Parameters, SetAside, Tensor
 from core.ops import DIMS
-from core.symbols import Extent, read, symbols_in, written
+from core.symbols import MOST_VALUE, Extent, read, symbols_in, written
 
 SCHEMA = 1
 PHASES = ("forward", "backward", "update")
@@ -29,7 +29,29 @@ def graph_to_json(graph: Graph | Parameters) -> dict[str, object]:
     ]  # fmt: skip
     symbols, facts = ([list(pair) for pair in pairs] for pairs in (graph.symbols, graph.facts))
     return {**common, "nodes": nodes, "outputs": list(graph.outputs), "symbols": symbols, "has_backward": graph.has_backward,
-            "facts": facts}  # fmt: skip
+            "facts": facts, "compiled": compiled_to_json(graph.compiled)}  # fmt: skip
+
+
+def compiled_to_json(compiled: Compiled | None) -> list[object] | None:
+    """Return what a compiler would set aside as a short row."""
+    if compiled is None:
+        return None
+    memory = compiled.memory
+    row = None if memory is None else [memory.arguments_bytes, memory.results_bytes, memory.temporary_bytes]
+    return [compiled.compiler, compiled.arguments, row, compiled.silent]
+
+
+def compiled_from_json(row: object) -> Compiled | None:
+    """Return what `compiled_to_json` gave.
+
+    Raises:
+        TypeError, ValueError: anything else.
+    """
+    if row is None:
+        return None
+    compiler, arguments, sizes, silent = _rows(row)
+    memory = None if sizes is None else SetAside(*(_index(one, MOST_VALUE + 1) for one in _rows(sizes)))
+    return Compiled(str(compiler)[:100], _whole(arguments), memory, str(silent)[:200])
 
 
 def graph_from_json(plain: object) -> Graph | Parameters:
@@ -53,7 +75,8 @@ def graph_from_json(plain: object) -> Graph | Parameters:
         outputs = tuple(_index(one, len(tensors)) for one in _rows(values["outputs"]))
         symbols, facts = (tuple((str(name)[:100], _whole(value)) for name, value in map(_pair, _rows(values.get(key, ()))))
                           for key in ("symbols", "facts"))  # fmt: skip
-        graph = Graph(*texts, tensors, nodes, outputs, symbols, values["has_backward"] is True, notes, facts)
+        graph = Graph(*texts, tensors, nodes, outputs, symbols, values["has_backward"] is True, notes, facts,
+                      compiled_from_json(values.get("compiled")))  # fmt: skip
         _check(graph)
         return graph  # noqa: TRY300  what the checks raise is turned into one line below
     except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -69,6 +92,8 @@ def _check(graph: Graph) -> None:
     used |= symbols_in(extent for one in graph.nodes for extent in one.dims)
     if unknown := sorted(used - {name for name, value in graph.symbols if value > 0}):
         raise ValueError(f"symbol {unknown[0]!r:.40} without a value")
+    if graph.compiled is not None and not 0 <= graph.compiled.arguments <= len(graph.tensors):
+        raise ValueError(f"{graph.compiled.arguments} arguments among {len(graph.tensors)} tensors")
 
 
 def _extents(row: object) -> tuple[Extent, ...]:

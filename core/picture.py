@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
+from core.graph import Compiled, SetAside
 from core.symbols import Extent, value_of
 
 PRODUCT = "product of "
@@ -118,6 +119,8 @@ class Picture:
         tiled_forward: as `peak_forward`, with the inputs, where arrays lie in the tiles of a TPU as they are written; empty
             where that is not much more.
         tiled_training: the same as `peak_training`.
+        compiled: what a compiler would set aside for the program that the file holds; None where it holds none.
+        program: the same by the liveness analysis, which knows no compiler; None where sizes are open as well.
     """
 
     title: str
@@ -135,6 +138,8 @@ class Picture:
     derived: bool = True
     tiled_forward: tuple[Extent, ...] = ()
     tiled_training: tuple[Extent, ...] = ()
+    compiled: Compiled | None = None
+    program: SetAside | None = None
 
     @property
     def parameter_count(self) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from core.errors import BadInput, one_line
-from core.graph import MARKS, Graph
+from core.graph import MARKS, Graph, SetAside
 from core.optimizers import OPTIMIZER_SOURCES, state_bytes
 from core.picture import Picture
 from intake.files import bytes_look_like_model, looks_like_model, read_model_file, sandbox_level, suffixes, titles
@@ -17,9 +17,9 @@ from intake.readers.captured import written
 from services.context import context
 
 __all__ = [
-    "LORA_RANK", "Adapter", "OptimizerState", "adapter", "bytes_look_like_model", "capture", "facts",
-    "looks_like_model", "mark_meaning", "model_document", "optimizer_states", "picture_of", "sandbox_level",
-    "sandbox_of", "suffixes", "titles",
+    "LORA_RANK", "Adapter", "OptimizerState", "ProgramMemory", "adapter", "bytes_look_like_model", "capture", "facts",
+    "looks_like_model", "mark_meaning", "model_document", "optimizer_states", "picture_of", "program_memory",
+    "sandbox_level", "sandbox_of", "suffixes", "titles",
 ]  # fmt: skip
 
 SHAPES: dict[str, str] = {
@@ -53,6 +53,23 @@ class Adapter:
     rank: int
     parameter_count: int
     state_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramMemory:
+    """Memory of the program that a file holds, in one of the ways in which it is told.
+
+    Args:
+        key: `any_target` or `compiled`.
+        title: for whom it is.
+        memory: None where nothing is told.
+        how: where it comes from, or why it is not told.
+    """
+
+    key: str
+    title: str
+    memory: SetAside | None
+    how: str
 
 
 def model_document(source: Path | bytes, name: str = "", asked: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -111,6 +128,19 @@ def picture_of(document: Mapping[str, Any]) -> Picture | None:
     given = document.get("model")
     text = cast("Mapping[str, Any]", given).get("picture") if isinstance(given, Mapping) else None
     return unpacked(text) if isinstance(text, str) else None
+
+
+def program_memory(picture: Picture) -> tuple[ProgramMemory, ...]:
+    """Return the memory of the program that a file holds, as it is told; nothing where the file holds no compiler's program."""
+    if picture.compiled is None:
+        return ()
+    followed = "its rules followed step by step; neither compiled nor measured"
+    how = followed if picture.compiled.memory is not None else f"not told: {picture.compiled.silent}"
+    general = "liveness analysis, which knows no compiler" if picture.program is not None else "not told: sizes are open"
+    return (
+        ProgramMemory("compiled", f"as {picture.compiled.compiler} lays it out", picture.compiled.memory, how),
+        ProgramMemory("any_target", "on any target", picture.program, general),
+    )
 
 
 def optimizer_states(picture: Picture) -> tuple[OptimizerState, ...]:

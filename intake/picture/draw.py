@@ -11,6 +11,7 @@ from core.symbols import LENGTH, Extent, Polynomial, symbol, total
 from intake.picture.backward import Gradients, backward_nodes, gradients_of
 from intake.picture.parts import Part, parts_of
 from intake.picture.portability import portability_of
+from intake.picture.program import program_of
 from intake.picture.tiles import Tiles, inflated
 from intake.picture.timeline import Span, compute_dtype, derived_spans, forward_spans, peaks, size_of, traced_spans
 
@@ -75,6 +76,7 @@ def picture_of(graph: Graph) -> Picture:
         peaks(forward, symbols), peaks(passing, symbols), peaks(training, symbols), total(given),
         cache // word * symbol(WORD) * symbol(LENGTH) if cache else 0, portability_of(graph, parts, dtype),
         tuple(facts.items()), graph.notes, not graph.has_backward,
+        compiled=graph.compiled, program=program_of(graph, training if graph.has_backward else forward, dtype),
     ), graph, forward, passing)  # fmt: skip
 
 

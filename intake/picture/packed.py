@@ -4,12 +4,14 @@ import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as NotBase64
 from collections.abc import Sequence
+from dataclasses import astuple
 from json import dumps
 from typing import Any
 
 from core.codec import parse_json
 from core.errors import BadInput
-from core.graph import DTYPE_BITS
+from core.graph import DTYPE_BITS, SetAside
+from core.graph_json import compiled_from_json, compiled_to_json
 from core.ops import DIMS
 from core.picture import Operation, ParameterShape, Picture, PictureBlock, Portability
 from core.symbols import MOST_VALUE, Extent, read, symbols_in, written
@@ -61,6 +63,8 @@ def picture_rows(picture: Picture) -> dict[str, object]:
         "facts": list(map(list, picture.facts)), "notes": list(picture.notes), "derived": picture.derived,
         "tiled_forward": [written(one) for one in picture.tiled_forward],
         "tiled_training": [written(one) for one in picture.tiled_training],
+        "compiled": compiled_to_json(picture.compiled),
+        "program": None if picture.program is None else list(astuple(picture.program)),
     }  # fmt: skip
 
 
@@ -74,9 +78,15 @@ def _picture(plain: Any) -> Picture:
         tuple(_portability(row) for row in plain["operations"]), _pairs(plain["facts"]),
         tuple(map(_text, plain["notes"])), plain["derived"] is True,
         _extents(plain.get("tiled_forward", ())), _extents(plain.get("tiled_training", ())),
+        compiled_from_json(plain.get("compiled")), None if plain.get("program") is None else _set_aside(plain["program"]),
     )  # fmt: skip
     _check(picture)
     return picture
+
+
+def _set_aside(row: Sequence[Any]) -> SetAside:
+    given, results, temporary = map(_whole, row)
+    return SetAside(given, results, temporary)
 
 
 def _check(picture: Picture) -> None:

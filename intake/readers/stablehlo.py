@@ -20,6 +20,7 @@ from intake.readers.stablehlo_module import BYTECODE, parse
 from intake.readers.stablehlo_program import Function, Program, refuse
 from intake.readers.stablehlo_symbols import close
 from intake.source import Source
+from intake.xla_cpu.foretold import foretold
 
 TITLE = "StableHLO"
 SUFFIXES = (".mlir", ".mlirbc", ".stablehlo", ".hlo", ".jax_export")
@@ -67,7 +68,7 @@ def module_graph(data: bytes, title: str, meta: Mapping[str, object] | None = No
     def program_with(replacements: Mapping[str, Extent]) -> Program:
         return close(program, replacements)
 
-    return graph_of(program_with)
+    return replace(graph_of(program_with), compiled=foretold(program))
 
 
 def _files(source: Source) -> tuple[bytes, Mapping[str, object] | None]:

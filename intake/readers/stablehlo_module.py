@@ -40,6 +40,11 @@ _CONVERT = {
 }
 _SPACES = re.compile(r"\s+")
 _MOST_LOCATIONS = 40
+_WITH_REGIONS = frozenset({
+    "while", "if", "case", "all_reduce", "reduce", "reduce_window", "map", "manual_computation", "named_computation",
+})  # fmt: skip
+"""Operations whose bodies are read."""
+_DONATED = ("tf.aliasing_output", "jax.buffer_donor")
 _NUMBERS = ("_dimensions", "_dimension", "_dims", "_dim", "_map")
 """Ends of the names of the fields in which dialects keep axes."""
 
@@ -139,7 +144,15 @@ class _Reading:
         if not functions:
             raise refuse("a module without functions", _EXPECTED, _REMEDY)
         main = "main" if "main" in functions else next(iter(functions))
-        return Program("stablehlo", self.title, functions, main, (), (), self.specifications, tuple(self.bounds.items()))
+        return Program("stablehlo", self.title, functions, main, (), (), self.specifications, tuple(self.bounds.items()),
+                       self._devices(module.operation))  # fmt: skip
+
+    def _devices(self, operation: Any) -> int:
+        count = 1
+        for name in ("mhlo.num_partitions", "mhlo.num_replicas"):
+            if name in operation.attributes and isinstance(operation.attributes[name], self.ir.IntegerAttr):
+                count *= int(operation.attributes[name].value)
+        return count
 
     def _functions(self, operation: Any) -> Iterator[Any]:
         for region in operation.regions:
@@ -165,7 +178,8 @@ class _Reading:
             names.append(self._text(said, "jax.arg_info") or self._name(argument.location))
             roles.append("constant" if self._text(said, "jax.global_constant") else "")
         results = [self._text(said, "jax.result_info") for said in self._rows(operation, "res_attrs", len(region.returns))]
-        return Function(region, tuple(names), tuple(roles), tuple(results))
+        donated = tuple(at for at, said in enumerate(attributes) if said is not None and any(one in said for one in _DONATED))
+        return Function(region, tuple(names), tuple(roles), tuple(results), donated)
 
     def _rows(self, operation: Any, name: str, count: int) -> list[Any]:
         rows = list(operation.attributes[name]) if name in operation.attributes else []
@@ -199,7 +213,7 @@ class _Reading:
         if op == "custom_call" and attributes.get("call_target_name") == "shape_assertion" and not self.specifications:
             self.specifications = str(attributes.get("error_message", ""))[:4000]
         regions: tuple[Region, ...] = ()
-        if op in {"while", "if", "case", "all_reduce", "reduce", "map", "manual_computation", "named_computation"}:
+        if op in _WITH_REGIONS:
             regions = tuple(self._region(block) for region in operation.regions for block in region.blocks)
         if op == "map" and regions:
             attributes["operations"] = max(1, len(regions[0].body))

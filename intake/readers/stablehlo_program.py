@@ -88,12 +88,14 @@ class Function:
         names: of its arguments, as the program that was traced called them; empty texts where the file does not tell.
         roles: of its arguments where the file tells them (`core.graph.ROLES`), else empty texts.
         results: names of its results where the file tells them.
+        donated: arguments whose memory it may write its results into.
     """
 
     region: Region
     names: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
+    donated: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ class Program:
         notes: as in `core.graph.Graph`.
         specification: what the file says of shapes that follow symbols; empty where it says nothing.
         bounds: axis and greatest size of open extents, where the file has them.
+        devices: that it is made for.
     """
 
     format: str
@@ -118,6 +121,7 @@ class Program:
     notes: tuple[str, ...] = ()
     specification: str = ""
     bounds: tuple[tuple[int, int], ...] = ()
+    devices: int = 1
 
 
 def dtype_of(written: str) -> str:

@@ -57,6 +57,7 @@ def _memory(job: Workload, picture: Picture) -> None:
         cache = f", **{write.memory(job.peaks.cache_bytes)}** of keys and values" if job.peaks.cache_bytes else ""
         st.markdown(f"Beside weights, gradients and optimizer: **{write.memory(job.peaks.forward_bytes)}** at the worst moment "
                     f"of inference, **{write.memory(job.peaks.training_bytes)}** of training{cache}.")
+    _program(picture)
     found = models.adapter(picture)
     if found.parameter_count:
         trained, kept = write.count(found.parameter_count), write.memory(found.state_bytes)
@@ -67,6 +68,21 @@ def _memory(job: Workload, picture: Picture) -> None:
         "Optimizer": [one.name for one in states],
         "State": [write.memory(one.size_bytes) for one in states],
         "What it keeps": [plain(one.what) for one in states],
+    })
+
+
+def _program(picture: Picture) -> None:
+    """Draw the memory of the program that the file holds, in each way in which it is told."""
+    told = models.program_memory(picture)
+    if not told:
+        return
+    sizes = [None if one.memory is None else (one.memory.arguments_bytes, one.memory.results_bytes, one.memory.temporary_bytes,
+                                              one.memory.total_bytes) for one in told]  # fmt: skip
+    heads = ("Arguments", "Results", "Beside them", "Together")
+    small_table({
+        "The program in the file, run as it is written": [plain(one.title, 80) for one in told],
+        **{head: ["" if row is None else write.memory(row[at]) for row in sizes] for at, head in enumerate(heads)},
+        "From": [plain(one.how) for one in told],
     })
 
 

@@ -24,6 +24,17 @@ def test_a_model_that_is_handed_in_becomes_the_workload_of_the_page(open_page: O
     assert "parameters" in words_of(again)
 
 
+def test_a_program_is_shown_as_the_compiler_lays_it_out_beside_any_target(open_page: Opener) -> None:
+    page = open_page("ask", model="true")
+    file = MODELS / "stablehlo" / "gradients.mlir"
+    page.file_uploader(key="upload").upload(file.name, file.read_bytes(), "application/octet-stream")
+    page.run()
+    assert not page.exception
+    shown = "".join(one.value.to_string() for one in page.table)
+    assert "CPU compiler" in shown
+    assert "on any target" in shown
+
+
 def test_a_file_that_is_no_model_is_refused_in_one_line_and_nothing_is_lost(open_page: Opener) -> None:
     page = open_page("ask", workload="gpt2-small:train")
     page.file_uploader(key="upload").upload("x.bin", b"\x80\x02}q\x00.", "application/octet-stream")

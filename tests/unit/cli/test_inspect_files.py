@@ -61,6 +61,20 @@ def test_a_model_file_is_told_with_what_only_a_model_tells(capsys: pytest.Captur
     assert all(part in words for part in ("Read as keras", "Optimizer state", "sandbox of level"))
 
 
+def test_memory_of_a_program_is_told_as_the_compiler_lays_it_out_and_on_any_target(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = MODELS / "stablehlo"
+    program = json.loads(told(capsys, "inspect", str(folder / "gradients.mlir"), "--json"))["memory"]["program"]
+    for row in program.values():
+        assert row["arguments_bytes"] + row["results_bytes"] + row["temporary_bytes"] == row["total_bytes"]
+    assert "XLA's CPU compiler (jaxlib" in program["compiled"]["for"]
+    silent = json.loads(told(capsys, "inspect", str(folder / "symbols.mlirbc"), "--json"))["memory"]["program"]
+    assert all("total_bytes" not in row and "sizes are open" in row["how"] for row in silent.values())
+    words = told(capsys, "inspect", str(folder / "mixed.mlir"))
+    assert all(part in words for part in ("as XLA's CPU compiler", "not told: loops", "on any target", "liveness analysis"))
+    other = json.loads(told(capsys, "inspect", str(MODELS / "keras" / "convolutions.keras"), "--json"))
+    assert other["memory"]["program"] is None
+
+
 def test_a_captured_model_is_read_back_with_exact_counts_and_no_weights(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import BadInput
-from core.graph import VIEW, Graph, Node, Parameters, Tensor
+from core.graph import VIEW, Compiled, Graph, Node, Parameters, SetAside, Tensor
 from core.graph_json import graph_from_json, graph_to_json
 from core.symbols import symbol
 
@@ -25,7 +26,7 @@ GRAPH = Graph(
         Node("aten.mm", "matmul", (1, BATCH, 4, 8), "fp32", (0, 1), (2,), "layers.0", "forward", ("custom:mine", "gather")),
         Node("aten.view", VIEW, (), "fp32", (2,), (3,), phase="backward"),
     ),
-    (3,), (("batch", 2),), True, ("a note",), (("active_parameters", 12),),
+    (3,), (("batch", 2),), True, ("a note",), (("active_parameters", 12),), Compiled("a compiler", 2, SetAside(3, 4, 5)),
 )  # fmt: skip
 WEIGHTS = Parameters("gguf", "weights", (Tensor("w", (8, 4), "bf16", "parameter", 0),), (("general.name", "x"),),
                      {"model_type": "llama"}, ("names",), ("a note",))  # fmt: skip
@@ -35,6 +36,13 @@ PLAIN: Any = graph_to_json(GRAPH)
 @pytest.mark.parametrize("graph", [GRAPH, WEIGHTS, Parameters("h5", "t", ())], ids=["graph", "weights", "no weights"])
 def test_what_was_written_is_read_again(graph):
     assert graph_from_json(json.loads(json.dumps(graph_to_json(graph)))) == graph
+
+
+def test_what_a_compiler_is_not_followed_through_is_read_again_and_so_is_a_graph_of_before_it_was_told():
+    silent = replace(GRAPH, compiled=Compiled("a compiler", 2, None, "it branches"))
+    assert graph_from_json(json.loads(json.dumps(graph_to_json(silent)))) == silent
+    before = {key: value for key, value in PLAIN.items() if key != "compiled"}
+    assert graph_from_json(before) == replace(GRAPH, compiled=None)
 
 
 def changed(path: tuple[Any, ...], value: object) -> object:
@@ -71,6 +79,9 @@ def changed(path: tuple[Any, ...], value: object) -> object:
     (("symbols",), [["batch"]], "not enough values"),
     (("facts",), [["n", 1.5]], "a whole number was expected"),
     (("notes",), "a note", "a list was expected"),
+    (("compiled", 1), 6, "6 arguments among 5 tensors"),
+    (("compiled", 2, 0), -1, "number -1 of"),
+    (("compiled", 2), [1, 2], "missing"),
 ])  # fmt: skip
 def test_a_fault_is_named(path, value, said):
     with pytest.raises(BadInput, match=r"got no graph of a model") as caught:

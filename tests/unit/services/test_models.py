@@ -1,7 +1,10 @@
 """What is told of a model beside its workload: optimizer states and adapters, by hand for a picture of known shapes."""
 
+from dataclasses import replace
+
 import pytest
 
+from core.graph import Compiled, SetAside
 from core.picture import Operation, ParameterShape, Picture, PictureBlock
 from services import models
 
@@ -37,6 +40,23 @@ def test_adapters_are_on_the_trained_matrices_of_the_layers_alone() -> None:
     found = models.adapter(PICTURE, 8)
     assert found.parameter_count == 5 * 2 * 8 * (64 + 128)
     assert found.state_bytes == 8 * found.parameter_count
+
+
+def test_the_memory_of_a_program_is_told_both_ways_with_where_it_comes_from() -> None:
+    memory, other = SetAside(1, 2, 3), SetAside(1, 2, 9)
+    seen = replace(PICTURE, compiled=Compiled("a compiler", 1, memory), program=other)
+    compiled, general = models.program_memory(seen)
+    assert (compiled.key, compiled.memory, general.key, general.memory) == ("compiled", memory, "any_target", other)
+    assert compiled.title == "as a compiler lays it out"
+    assert "neither compiled nor measured" in compiled.how
+    assert "liveness" in general.how
+    assert models.program_memory(PICTURE) == ()
+
+
+def test_where_a_compiler_is_not_followed_the_reason_stands_in_place_of_the_figure() -> None:
+    compiled, general = models.program_memory(replace(PICTURE, compiled=Compiled("a compiler", 1, None, "it branches")))
+    assert (compiled.memory, compiled.how) == (None, "not told: it branches")
+    assert (general.memory, general.how) == (None, "not told: sizes are open")
 
 
 def test_facts_are_told_without_what_stands_elsewhere() -> None:

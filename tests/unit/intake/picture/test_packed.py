@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import BadInput
+from core.graph import Compiled, SetAside
 from core.symbols import symbol
 from intake.picture import picture_of
 from intake.picture.packed import MOST_BYTES, packed, picture_rows, unpacked
@@ -49,6 +50,15 @@ def test_what_tiles_hold_comes_back_and_a_picture_of_before_they_were_counted_is
     assert unpacked(text_of(before)) == replace(PICTURE, tiled_forward=(), tiled_training=())
 
 
+def test_what_a_compiler_sets_aside_comes_back_and_a_picture_of_before_it_was_told_is_read():
+    memory = SetAside(3, 4, 5)
+    for compiled in (Compiled("a compiler", 2, memory), Compiled("a compiler", 2, None, "it branches")):
+        picture = replace(PICTURE, compiled=compiled, program=memory)
+        assert unpacked(packed(picture)) == picture
+    before = {key: value for key, value in ROWS.items() if key not in {"compiled", "program"}}
+    assert unpacked(text_of(before)) == PICTURE
+
+
 def deflated(data: bytes) -> str:
     return urlsafe_b64encode(zlib.compress(data)).decode()
 
@@ -75,7 +85,8 @@ def test_text_that_inflates_without_end_is_refused_before_it_fills_the_memory():
     (("blocks", 0, 2, 0, 3), 0), (("blocks", 0, 3, 0, 0), ["batch"]), (("blocks", 0, 4), "tokens"), (("peak_forward",), ["q*q"]),
     (("tiled_forward",), ["q*q"]), (("peak_training", 0), -1), (("inputs",), "batch + "), (("cache",), None),
     (("symbols",), []), (("symbols", 0, 1), 0), (("title",), 7), (("operations",), [["fp64", "", -1, "", 0, 0]]),
-    (("facts",), [["n", -1]]), (("notes",), [None]),
+    (("facts",), [["n", -1]]), (("notes",), [None]), (("program",), [1, 2]), (("program",), [1, 2, -3]),
+    (("compiled",), ["a compiler"]), (("compiled",), ["a compiler", 2, [1, 2, -3], ""]),
 ])  # fmt: skip
 def test_a_field_that_no_picture_has_is_refused(path, value):
     with pytest.raises(BadInput, match=r"got no picture of a model \("):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from math import prod
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import BadInput
-from core.graph import Graph
+from core.graph import DTYPE_BITS, Graph
 from core.graph_json import graph_from_json
 from core.ops import Op
 from core.picture import greatest
@@ -323,6 +324,21 @@ def test_what_a_loop_hands_on_stays_in_memory_between_its_passes():
     backward = [node for node in found.nodes if node.phase == "backward" and node.kind == "matmul" and "layers" in node.scope]
     assert len(backward) == 10
     assert all(found.tensors[at].storage == at for node in backward for at in node.outputs)
+
+
+def test_a_program_says_what_the_compiler_would_set_aside_or_why_that_is_not_known():
+    followed, silent = graph("gradients.mlir").compiled, graph("symbols.mlirbc").compiled
+    assert followed is not None
+    assert followed.memory is not None
+    assert followed.memory.arguments_bytes == sum(
+        size_of_argument(graph("gradients.mlir"), at) for at in range(followed.arguments)
+    )  # fmt: skip
+    assert silent is not None
+    assert (silent.memory, silent.silent) == (None, "sizes are open")
+
+
+def size_of_argument(found: Graph, at: int) -> int:
+    return prod(value_of(extent, {}) for extent in found.tensors[at].shape) * DTYPE_BITS[found.tensors[at].dtype] // 8
 
 
 def test_memory_of_a_traced_step_dies_with_its_last_use():

@@ -1,7 +1,8 @@
 """Operations that XLA's CPU compiler writes out as others before it fuses: products, convolutions, reductions, pooling backwards.
 
 Sources (github.com/openxla/xla): dot_decomposer.cc and transpose_folding.cc; cpu/conv_canonicalization.cc;
-convolution_group_converter.cc; tree_reduction_rewriter.cc with cpu/ynn_support.cc; select_and_scatter_expander.cc;
+convolution_group_converter.cc; reduce_window_rewriter.cc;
+tree_reduction_rewriter.cc with cpu/ynn_support.cc; select_and_scatter_expander.cc;
 algebraic_simplifier.cc (a convolution of 1 x 1 is a product where no library takes it).
 """
 
@@ -9,11 +10,13 @@ from collections.abc import Mapping
 from math import prod
 from zlib import crc32
 
-from bench.xla_cpu.hlo import Maker, Op, Sizes, spread
-from bench.xla_cpu.library import takes_convolution, takes_reduction
+from intake.xla_cpu.hlo import Maker, Op, Sizes, spread
+from intake.xla_cpu.library import takes_convolution, takes_reduction
 
 WINDOW = 32
 """Axes longer than this are summed in windows of so many first (TreeReductionRewriter)."""
+STRETCH = 16
+"""Elements of which running sums are made first (ReduceWindowRewriter, `base_length`)."""
 Numbers = Mapping[str, tuple[int, ...]]
 
 
@@ -133,6 +136,38 @@ def reduction(make: Maker, at: int, start: int, axes: Sizes, kind: str) -> int:
                         for axis, size in enumerate(op.shape))  # fmt: skip
         at = make.add(Op("reduce_window", (at, start), windows, op.dtype, flags))
     return make.add(Op("reduce", (at, start), kept, op.dtype, flags))
+
+
+def running_sum(make: Maker, at: int, start: int, axis: int, *, before: bool = False) -> int:
+    """Add running sums: within stretches of 16, then of the stretches' ends, which are added to all that comes after.
+
+    Args:
+        make: where it is.
+        at: what is summed.
+        start: where sums begin.
+        axis: along which.
+        before: whether sums begin with none, so that there is one more than there are elements.
+    """
+    op = make[at]
+    size, lead, rest = op.shape[axis], op.shape[:axis], op.shape[axis + 1 :]
+    ends = {"window_dimensions": (size,), "window_strides": (), "axis": (axis,), "more": (int(before),)}
+    if size <= STRETCH:
+        return make.add(Op("reduce_window", (at, start), (*lead, size + before, *rest), op.dtype, ends))
+    count = -(-size // STRETCH)
+    padded = (*lead, count * STRETCH, *rest)
+    wide = at if padded == op.shape else make.add(Op("pad", (at, start), padded, op.dtype, {"axis": (axis,)}))
+    split, tails = (*lead, count, STRETCH, *rest), (*lead, count, *rest)
+    inner = make.add(Op("reduce_window", (make.reshape(wide, split), start), split, op.dtype, {**ends, "axis": (axis + 1,)}))
+    last = make.reshape(make.add(Op("slice", (inner,), (*lead, count, 1, *rest), op.dtype, {"from": (STRETCH - 1,)})), tails)
+    outer = running_sum(make, last, start, axis, before=True)
+    shifted = make.add(Op("slice", (outer,), tails, op.dtype, {"from": (0,)}))
+    axes = tuple(one for one in range(len(split)) if one != axis + 1)
+    added = make.reshape(make.add(Op("add", (inner, make.broadcast(shifted, split, axes)), split, op.dtype)), padded)
+    if padded != op.shape:
+        added = make.add(Op("slice", (added,), op.shape, op.dtype, {"from": (0,)}))
+    if not before:
+        return added
+    return make.add(Op("pad", (added, start), (*lead, size + 1, *rest), op.dtype, {"axis": (axis,), "from": (1,)}))
 
 
 def select_and_scatter(make: Maker, source: int, updates: int, start: int, numbers: Numbers) -> int:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from zlib import crc32
 
 from core.graph import DTYPE_BITS
+from intake.xla_cpu.effort import MADE_STEPS, Effort
 
 Sizes: TypeAlias = tuple[int, ...]
 CHEAP = frozenset({
@@ -20,7 +21,7 @@ CHEAP = frozenset({
     "xor",
 })  # fmt: skip
 DEAR = frozenset({
-    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cosh", "digamma", "divide", "erf", "erf_inv",
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cosh", "digamma", "divide", "erf", "erf_inv", "erfc",
     "exponential", "exponential_minus_one", "lgamma", "log", "log_plus_one", "logistic", "power", "remainder", "rsqrt", "sinh",
     "sqrt", "tan", "tanh",
 })  # fmt: skip
@@ -68,20 +69,24 @@ class Body:
         ops: each after those it reads.
         parameters: numbers of what it is given.
         returns: numbers of what it gives back.
+        effort: what going through it is taken from.
     """
 
     ops: dict[int, Op] = field(default_factory=dict[int, Op])
     parameters: tuple[int, ...] = ()
     returns: tuple[int, ...] = ()
+    effort: Effort = field(default_factory=Effort)
 
     def root(self, at: int) -> int:
         """Return the operation that another is a plain view of."""
         while self.ops[at].name in {"reshape", "bitcast_convert"}:
+            self.effort.spend()
             at = self.ops[at].operands[0]
         return at
 
     def users(self) -> dict[int, list[int]]:
         """Return the operations that read each one; `-1` stands for being given back."""
+        self.effort.spend(len(self.ops))
         found: dict[int, list[int]] = {at: [] for at in self.ops}
         for at, op in self.ops.items():
             for operand in dict.fromkeys(op.operands):
@@ -92,13 +97,15 @@ class Body:
 
     def without_dead(self) -> "Body":
         """Return it without what nothing needs."""
+        self.effort.spend(len(self.ops))
         needed, todo = set(self.parameters), [*self.returns]
         while todo:
+            self.effort.spend()
             at = todo.pop()
             if at not in needed or at in self.parameters:
                 needed.add(at)
                 todo.extend(one for one in self.ops[at].operands if one not in needed)
-        return Body({at: op for at, op in self.ops.items() if at in needed}, self.parameters, self.returns)
+        return Body({at: op for at, op in self.ops.items() if at in needed}, self.parameters, self.returns, self.effort)
 
 
 @dataclass(slots=True)
@@ -119,6 +126,7 @@ class Maker:
 
     def add(self, op: Op) -> int:
         """Add an operation, or return the equal one."""
+        self.body.effort.spend(MADE_STEPS + len(op.operands) + len(op.others))
         key = (op.name, op.operands, op.shape, op.dtype, tuple(sorted(op.attributes.items())))
         if op.operands and op.name in ELEMENTWISE and all(self.is_constant(one) for one in op.operands):
             number = self.add(Op("constant", (), (), op.dtype, {"value": (crc32(repr(key).encode()),)}))
@@ -135,6 +143,7 @@ class Maker:
 
     def parameter(self, shape: Sizes, dtype: str) -> int:
         """Add a parameter."""
+        self.body.effort.spend(len(self.body.parameters) // 64)
         at = self.add(Op("parameter", (), shape, dtype))
         self.body.parameters = (*self.body.parameters, at)
         return at

@@ -8,10 +8,10 @@ smaller buffers until it is written); service/copy_insertion.cc (what a loop cha
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bench.xla_cpu.copies import with_copies
-from bench.xla_cpu.fusion import Kernel, kernels_of
-from bench.xla_cpu.hlo import Body, Op
-from bench.xla_cpu.order import ordered
+from intake.xla_cpu.copies import with_copies
+from intake.xla_cpu.fusion import Kernel, kernels_of
+from intake.xla_cpu.hlo import Body, Op
+from intake.xla_cpu.order import ordered
 
 ALIGNMENT = 64
 """Bytes (cpu_function_runtime::MinAlign)."""
@@ -80,7 +80,7 @@ class Run:
         kernels: of the body.
         given: where its parameters lie.
         places: where each operation's results lie.
-        read: when each operation was last read, and by which.
+        read: by what each operation was read, and when.
     """
 
     time: Timeline
@@ -88,7 +88,7 @@ class Run:
     kernels: dict[int, Kernel]
     given: dict[int, Buffer | None]
     places: dict[int, list[Buffer | None]] = field(default_factory=dict[int, "list[Buffer | None]"])
-    read: dict[int, tuple[int, int]] = field(default_factory=dict[int, "tuple[int, int]"])
+    read: dict[int, dict[int, int]] = field(default_factory=dict[int, "dict[int, int]"])
 
     @property
     def returned(self) -> list[Buffer | None]:
@@ -101,11 +101,12 @@ class Run:
         last = self._last(order)
         for at in order:
             self.time.clock += 1
+            self.body.effort.spend()
             self.places[at] = self._place(at, last)
             for one in self._reads(at):
                 self._keep(one)
                 if at in self.kernels:
-                    self.read[self._owner(one)] = self.time.clock, at
+                    self.read.setdefault(self._owner(one), {})[at] = self.time.clock
         self.time.clock += 1
         for at in self.body.returns:
             self._keep(at)
@@ -131,6 +132,7 @@ class Run:
 
     def _owner(self, at: int) -> int:
         while at not in self.kernels and self.body.ops[at].name in {"reshape", "bitcast_convert"}:
+            self.body.effort.spend()
             at = self.body.ops[at].operands[0]
         return at
 
@@ -146,19 +148,41 @@ class Run:
             return list(self.places[op.operands[0]])
         if op.name == "while":
             return self._loop(op, last)
-        if op.bodies:
-            made: list[Buffer | None] = [self.time.new(size) for size in op.parts]
-            for body in op.bodies:
-                self.time.run(body, [None] * len(body.parameters))
-            return made
+        if op.name == "sort" and len(set(op.operands)) == len(op.operands):
+            free = [self._free(one, at, size, last) for one, size in zip(op.operands, op.parts, strict=True)]
+            return [self.time.new(size) if place is None else place for place, size in zip(free, op.parts, strict=True)]
         if len(op.parts) == 1:
             for one in self.kernels[at].shared(self.body):
-                place = self.places[one][0]
-                owner = self._owner(one)
-                free = place is not None and last.get(owner) == at and last.get(one) == at and owner not in self.given
-                if free and place is not None and place.size == op.parts[0] and self.body.ops[owner].name != "part":
+                place = self._free(one, at, op.parts[0], last)
+                if place is not None:
                     return [place]
         return [self.time.new(size) for size in op.parts]
+
+    def _free(self, one: int, at: int, size: int, last: dict[int, int]) -> Buffer | None:
+        """Return the memory of an operand where nothing needs it after an operation whose result has its size."""
+        place, owner = self.places[one][0], self._owner(one)
+        free = place is not None and last.get(owner) == at and last.get(one) == at and owner not in self.given
+        return place if free and place is not None and place.size == size and self.body.ops[owner].name != "part" else None
+
+    def done_before(self, writer: int, given: int) -> bool:
+        """Whether all that reads something given comes before what is written in its place, whatever the order of work is.
+
+        What is to be copied is settled before the order of work is.
+        """
+        kernel = self.kernels.get(self._owner(writer))
+        if kernel is None:
+            return True
+        inside = given in kernel.shared(self.body)
+        left = {one for one in self.read.get(given, {}) if one != kernel.at or not inside}
+        todo, seen = [*kernel.reads(self.body)], set[int]()
+        while todo and left:
+            self.body.effort.spend()
+            at = todo.pop()
+            if at not in seen:
+                seen.add(at)
+                left.discard(at)
+                todo += self._reads(at)
+        return not left
 
     def _loop(self, op: Op, last: dict[int, int]) -> list[Buffer | None]:
         """Go through a loop: what it changes lies in one buffer, in that of its first value where nothing else needs it."""
@@ -166,6 +190,7 @@ class Run:
         carried: list[Buffer | None] = []
         for i, (at, size) in enumerate(zip(op.operands, op.parts, strict=True)):
             place = self.places[at][0]
+            self.body.effort.spend(len(carried))
             changes = inner.returns[i] != inner.parameters[i]
             alone = not any(place is other for other in carried)
             owned = (
@@ -179,6 +204,7 @@ class Run:
         run = self.time.run(inner, carried)
         fresh = self.time.buffers[before:]
         for i, (place, made) in enumerate(zip(carried, run.returned, strict=True)):
+            self.body.effort.spend(len(self.time.buffers))
             if place is None or inner.returns[i] == inner.parameters[i] or made is place:
                 continue
             if made is None or not any(
@@ -186,10 +212,12 @@ class Run:
             ):  # what was there before the loop, or twice: copied at its end
                 continue
             fresh = [one for one in fresh if one is not made]
-            ended, reader = run.read.get(inner.parameters[i], (start, -1))
+            readers = run.read.get(inner.parameters[i], {})
+            ended = max(readers.values(), default=start)
             writer = run.kernels.get(inner.returns[i])
-            shared = writer is not None and reader == writer.at and inner.parameters[i] in writer.shared(inner)
-            if ended > made.born or (ended == made.born and not shared):  # the old value is still read: it is copied at the start
+            shared = writer is not None and inner.parameters[i] in writer.shared(inner) and readers.get(writer.at) == ended
+            late = ended > made.born or (ended == made.born and not shared)
+            if late or not run.done_before(inner.returns[i], inner.parameters[i]):  # read as it was: it is copied at the start
                 self.time.buffers.append(Buffer(place.size, start, ended))
             self.time.buffers = [one for one in self.time.buffers if one is not made]
         for place in carried:

@@ -1,8 +1,8 @@
 """Kernels run breadth first: all that is ready before what becomes so."""
 
-from bench.xla_cpu.fusion import kernels_of
-from bench.xla_cpu.hlo import Maker, Op
-from bench.xla_cpu.order import ordered
+from intake.xla_cpu.fusion import kernels_of
+from intake.xla_cpu.hlo import Maker, Op
+from intake.xla_cpu.order import ordered
 
 SIZES = (16, 16)
 

@@ -4,56 +4,47 @@ Source: `CompiledMemoryStats` of XLA, which `compiled.memory_analysis()` of JAX 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from bench.xla_cpu.buffers import ALIGNMENT, POINTER, Buffer, Timeline
-from bench.xla_cpu.lower import lower
+from core.graph import SetAside
 from intake.readers.stablehlo_program import Program
+from intake.xla_cpu.buffers import ALIGNMENT, POINTER, Buffer, Timeline
+from intake.xla_cpu.effort import Effort
+from intake.xla_cpu.lower import lower
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """Bytes.
-
-    Args:
-        arguments: what the program is given.
-        results: what it gives out.
-        temporary: what lies beside.
-    """
-
-    arguments: int
-    results: int
-    temporary: int
-
-
-def planned(program: Program) -> Planned:
+def planned(program: Program, effort: Effort | None = None) -> SetAside:
     """Return what is set aside for a program.
 
     Args:
-        program: with fixed shapes.
+        program: as it was read.
+        effort: how much work it may be.
 
     Raises:
-        BadInput: a shape is open.
+        NotFollowed: it has something that is not followed, or is too large.
     """
-    body = lower(program)
+    effort = effort or Effort()
+    body = lower(program, effort)
     time = Timeline()
     answers = time.run(body, [None] * len(body.parameters)).returned
     for at in (one for one in answers if one is not None):
         at.answer = True
     given = sum(body.ops[at].parts[0] for at in body.parameters)
     table = POINTER * len(answers) if len(answers) > 1 else 0
-    return Planned(given, sum(body.ops[at].parts[0] for at in body.returns) + table, packed(spared(time.buffers)))
+    results = sum(body.ops[at].parts[0] for at in body.returns) + table
+    return SetAside(given, results, packed(spared(time.buffers, effort), effort))
 
 
-def spared(buffers: Sequence[Buffer]) -> list[Buffer]:
+def spared(buffers: Sequence[Buffer], effort: Effort) -> list[Buffer]:
     """Return the buffers that need memory of their own: neither an answer nor put where an answer is not written yet.
 
     Args:
         buffers: all of a program.
+        effort: what is left of it.
     """
     hosts: list[list[Buffer]] = []
     left: list[Buffer] = []
     for one in sorted(buffers, key=lambda buffer: (-buffer.size, not buffer.answer)):
+        effort.spend(sum(map(len, hosts)))
         if one.answer:
             hosts.append([one])
             continue
@@ -62,23 +53,25 @@ def spared(buffers: Sequence[Buffer]) -> list[Buffer]:
     return left
 
 
-def packed(buffers: Sequence[Buffer]) -> int:
+def packed(buffers: Sequence[Buffer], effort: Effort) -> int:
     """Return the bytes that buffers take when each is placed into the narrowest gap that is free while it lives.
 
     The compiler tries two orders, the largest first and the longest-lived first, and takes the better.
 
     Args:
         buffers: to be placed.
+        effort: what is left of it.
     """
     largest = sorted(buffers, key=lambda one: (-one.size, one.born - one.dies))
     longest = sorted(buffers, key=lambda one: (one.born - one.dies, -one.size))
-    return min(_placed(largest), _placed(longest))
+    return min(_placed(largest, effort), _placed(longest, effort))
 
 
-def _placed(buffers: Sequence[Buffer]) -> int:
+def _placed(buffers: Sequence[Buffer], effort: Effort) -> int:
     placed: list[tuple[int, Buffer]] = []
     end = 0
     for one in buffers:
+        effort.spend(len(placed))
         best, narrowest, at = -1, -1, 0
         for start, other in sorted(((start, other) for start, other in placed if one.meets(other)), key=lambda pair: pair[0]):
             gap = start - at

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench.xla_cpu.fusion import kernels_of
-from bench.xla_cpu.hlo import Maker, Op
+from intake.xla_cpu.fusion import kernels_of
+from intake.xla_cpu.hlo import Maker, Op
 
 SIZES = (8, 16)
 

@@ -7,8 +7,9 @@ memory, it is stored as well, and not done again if it reads more than it makes.
 
 from dataclasses import dataclass, field
 
-from bench.xla_cpu.hlo import DEAR, ELEMENTWISE, Body, Op
-from bench.xla_cpu.library import calls
+from intake.xla_cpu.effort import JOIN_STEPS
+from intake.xla_cpu.hlo import DEAR, ELEMENTWISE, Body, Op
+from intake.xla_cpu.library import calls
 
 _MOVES = frozenset({
     "reshape", "bitcast_convert", "broadcast_in_dim", "concatenate", "dynamic_slice", "dynamic_update_slice", "iota", "pad",
@@ -39,6 +40,7 @@ class Kernel:
 
     def reads(self, body: Body) -> list[int]:
         """Return what it takes from outside, in order."""
+        body.effort.spend(len(self.members))
         found = (one for at in sorted(self.members, reverse=True) for one in body.ops[at].operands)
         return list(dict.fromkeys(one for one in found if one not in self.members))
 
@@ -50,6 +52,7 @@ class Kernel:
         first = op.operands[0] if op.name in IN_PLACE else -1
         able: list[int] = []
         for one in self.reads(body):
+            body.effort.spend(len(self.members))
             readers = [at for at in self.members if one in body.ops[at].operands]
             if all(at in self.plain and body.ops[at].name in ELEMENTWISE for at in readers) or (
                 one == first and readers == [self.at]
@@ -69,6 +72,7 @@ def kernels_of(body: Body) -> dict[int, Kernel]:
     inside: dict[int, list[int]] = {}
     for at in reversed(list(body.ops)):
         op = body.ops[at]
+        body.effort.spend(1 + len(users[at]))
         if op.name in {"parameter", "part"} or (op.name == "constant" and op.shape):
             continue
         if at in library:
@@ -105,6 +109,7 @@ def _takers(
         if user == -1:
             continue
         for one in inside.get(user, []):
+            body.effort.spend()
             kernel = found[one]
             out = body.ops[one]
             alone = any(_stands_alone(each) for each in ([op] if kernel.members != {one} else [op, out]))
@@ -115,6 +120,7 @@ def _takers(
 
 
 def _join(body: Body, users: dict[int, list[int]], kernel: Kernel, at: int) -> None:
+    body.effort.spend(JOIN_STEPS + len(users[at]))
     readers = [user for user in users[at] if user in kernel.members]
     kernel.members.add(at)
     if all(user in kernel.plain and body.ops[user].name in ELEMENTWISE for user in readers):

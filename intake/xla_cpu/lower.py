@@ -1,7 +1,8 @@
 """A program of StableHLO becomes the operations that XLA's CPU compiler fuses: calls opened, loops kept as loops.
 
 What does not change within a loop is computed once before it, as the compiler does, where it lies until the loop ends; what a
-loop carries and nobody reads is left out. Conditions of loops are not gone through: they are numbers, as a rule.
+loop carries and nobody reads is left out. Conditions of loops are not gone through: they compare numbers, or the program is not
+followed.
 
 Source: xla/service/while_loop_invariant_code_motion.cc and while_loop_simplifier.cc (github.com/openxla/xla).
 """
@@ -12,26 +13,29 @@ from struct import pack
 from typing import cast
 from zlib import crc32
 
-from bench.xla_cpu.hlo import Body, Maker, Op, Sizes
-from bench.xla_cpu.rewrite import convolution, folded, product, reduction, select_and_scatter
-from core.errors import BadInput
 from intake.readers.stablehlo_program import Instruction, Program, Region, Value
+from intake.xla_cpu.effort import Effort
+from intake.xla_cpu.followed import check_instruction, check_program, check_value, running
+from intake.xla_cpu.hlo import Body, Maker, Op, Sizes
+from intake.xla_cpu.rewrite import convolution, folded, product, reduction, running_sum, select_and_scatter
 
 _NOT_ALONE = frozenset({"constant", "reshape", "broadcast_in_dim", "iota", "reverse", "slice", "transpose", "part", "parameter"})
 """What is not worth computing before a loop for its own sake."""
 
 
-def lower(program: Program) -> Body:
+def lower(program: Program, effort: Effort | None = None) -> Body:
     """Return the operations of a program.
 
     Args:
-        program: with fixed shapes.
+        program: as it was read.
+        effort: how much work it may be.
 
     Raises:
-        BadInput: a shape is open.
+        NotFollowed: it has something that is not followed, or is too large.
     """
+    check_program(program)
     main = program.functions[program.main].region
-    scope = _Scope(program, Maker())
+    scope = _Scope(program, Maker(Body(effort=effort or Effort())))
     for value in main.arguments:
         scope.seen[value.number] = scope.make.parameter(*_typed(value))
     scope.make.body.returns = tuple(scope.region(main))
@@ -39,10 +43,8 @@ def lower(program: Program) -> Body:
 
 
 def _typed(value: Value) -> tuple[Sizes, str]:
-    shape, dtype = value.type
-    if not all(isinstance(extent, int) for extent in shape):
-        raise BadInput("a shape that is open", "fixed shapes", "compile the model for one batch and length")
-    return cast("Sizes", shape), dtype
+    check_value(value)
+    return cast("tuple[Sizes, str]", value.type)
 
 
 @dataclass(slots=True)
@@ -76,6 +78,8 @@ class _Scope:
     def region(self, region: Region) -> list[int]:
         """Add the operations of a region and return what it gives back."""
         for instruction in region.body:
+            self.make.body.effort.spend(1 + len(instruction.operands))
+            check_instruction(instruction)
             made = _SPECIAL.get(instruction.op, _plain)(self, instruction)
             self.seen.update(zip((result.number for result in instruction.results), made, strict=True))
         return [self.of(number) for number in region.returns]
@@ -209,6 +213,14 @@ def _reduce(scope: _Scope, instruction: Instruction) -> list[int]:
     return [reduction(scope.make, at, start, _numbers(instruction)["dimensions"], kind)]
 
 
+def _windows(scope: _Scope, instruction: Instruction) -> list[int]:
+    axis = running(instruction)
+    if axis is None:
+        return _plain(scope, instruction)
+    at, start = (scope.of(number) for number in instruction.operands)
+    return [running_sum(scope.make, at, start, axis)]
+
+
 def _pool_backwards(scope: _Scope, instruction: Instruction) -> list[int]:
     source, updates, start = (scope.of(number) for number in instruction.operands)
     return [select_and_scatter(scope.make, source, updates, start, _numbers(instruction))]
@@ -220,7 +232,7 @@ def _barrier(scope: _Scope, instruction: Instruction) -> list[int]:
 
 def _while(scope: _Scope, instruction: Instruction) -> list[int]:
     body = instruction.regions[1]
-    inner = _Scope(scope.program, Maker(), scope)
+    inner = _Scope(scope.program, Maker(Body(effort=scope.make.body.effort)), scope)
     for value in body.arguments:
         inner.seen[value.number] = inner.make.parameter(*_typed(value))
     returns = inner.region(body)
@@ -240,15 +252,16 @@ def _hoisted(make: Maker, body: Body, carried: Sequence[int]) -> list[int]:
     """Move what does not change within a loop before it; return what the loop carries for it."""
     threes = zip(body.parameters, carried, body.returns, strict=True)
     outside = {at: source for at, source, given in threes if at == given}
-    still, worth = set(outside), list[int]()
+    still, worth = set(outside), dict[int, None]()
     for at, op in body.ops.items():
         if op.name != "parameter" and not op.bodies and all(one in still for one in op.operands):
             still.add(at)
             if op.name not in _NOT_ALONE:
-                worth.append(at)
+                worth[at] = None
     users = body.users()
     moved = [at for at in worth if any(user == -1 or user not in worth for user in users[at])]
     for at in moved:
+        body.effort.spend(len(body.parameters) // 64)
         source = _remade(make, body, at, outside)
         op = body.ops[at]
         body.ops[at] = Op("parameter", (), op.shape, op.dtype)
@@ -259,32 +272,25 @@ def _hoisted(make: Maker, body: Body, carried: Sequence[int]) -> list[int]:
 
 def _remade(make: Maker, body: Body, at: int, outside: dict[int, int]) -> int:
     """Return an operation of a loop's body, with all that it rests on, made outside."""
-    if at not in outside:
-        op = body.ops[at]
-        outside[at] = make.add(replace(op, operands=tuple(_remade(make, body, one, outside) for one in op.operands)))
+    todo = [at]
+    while todo:
+        body.effort.spend()
+        op = body.ops[todo[-1]]
+        missing = [one for one in op.operands if one not in outside]
+        if missing and todo[-1] not in outside:
+            todo.extend(missing)
+            continue
+        one = todo.pop()
+        if one not in outside:
+            outside[one] = make.add(replace(op, operands=tuple(outside[each] for each in op.operands)))
     return outside[at]
-
-
-def _branches(scope: _Scope, instruction: Instruction) -> list[int]:
-    """A branch: the regions as bodies that are given what they see of outside."""
-    bodies: list[Body] = []
-    operands = [scope.of(instruction.operands[0])]
-    for region in instruction.regions:
-        inner = _Scope(scope.program, Maker(), scope)
-        returns = inner.region(region)
-        inner.make.body.returns = tuple(returns)
-        bodies.append(inner.make.body)
-        operands += [scope.of(number) for number in inner.captured]
-    types = [_typed(result) for result in instruction.results]
-    at = scope.make.add(Op(instruction.op, tuple(operands), *types[0], {}, tuple(types[1:]), tuple(bodies)))
-    return [scope.make.add(Op("part", (at,), *type_, {"index": (i,)})) for i, type_ in enumerate(types)]
 
 
 _Rule = Callable[[_Scope, Instruction], list[int]]
 _SPECIAL: Mapping[str, _Rule] = {
-    "constant": _constant, "call": _call, "composite": _call, "while": _while, "if": _branches, "case": _branches,
+    "constant": _constant, "call": _call, "composite": _call, "while": _while,
     "divide": _divide, "maximum": _maximum, "minimum": _minimum, "add": _sum, "dot_general": _product, "convolution": _product,
-    "reduce": _reduce, "select_and_scatter": _pool_backwards, "optimization_barrier": _barrier,
+    "reduce": _reduce, "reduce_window": _windows, "select_and_scatter": _pool_backwards, "optimization_barrier": _barrier,
     **dict.fromkeys(("reshape", "transpose", "broadcast_in_dim", "convert", "slice", "pad", "concatenate", "square"), _moved),
 }  # fmt: skip
 
@@ -310,6 +316,7 @@ def _narrowed(body: Body, at: int, wanted: set[int]) -> Body:
     needed, before = set(wanted), -1
     while before != len(needed):
         before = len(needed)
+        body.effort.spend(before)
         part = replace(inner, returns=tuple(inner.returns[i] for i in sorted(needed)), parameters=())
         needed |= {place[number] for number in part.without_dead().ops if number in place}
     kept = sorted(needed)
@@ -318,6 +325,7 @@ def _narrowed(body: Body, at: int, wanted: set[int]) -> Body:
     )
     types = [((op.shape, op.dtype), *op.others)[i] for i in kept]
     new = {old: i for i, old in enumerate(kept)}
+    body.effort.spend(len(body.ops))
     ops = dict(body.ops)
     ops[at] = replace(
         op,

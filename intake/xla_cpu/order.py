@@ -8,8 +8,9 @@ Source: BFScheduler of xla/hlo/transforms/simplifiers/hlo_memory_scheduler.cc, w
 
 from collections import deque
 
-from bench.xla_cpu.fusion import Kernel
-from bench.xla_cpu.hlo import Body
+from intake.xla_cpu.effort import Effort
+from intake.xla_cpu.fusion import Kernel
+from intake.xla_cpu.hlo import Body
 
 
 def ordered(body: Body, kernels: dict[int, Kernel]) -> list[int]:
@@ -30,7 +31,7 @@ def ordered(body: Body, kernels: dict[int, Kernel]) -> list[int]:
     reads = {
         at: list(dict.fromkeys(kernels[at].reads(body) if at in kernels else body.ops[at].operands)) for at in sorted(wanted)
     }
-    place = _depth_first(reads, body.returns)
+    place = _depth_first(reads, body.returns, body.effort)
     users: dict[int, list[int]] = {}
     for at in sorted(reads, key=lambda at: place.get(at, -1)):
         for one in reads[at]:
@@ -52,12 +53,13 @@ def ordered(body: Body, kernels: dict[int, Kernel]) -> list[int]:
     return found
 
 
-def _depth_first(reads: dict[int, list[int]], returns: tuple[int, ...]) -> dict[int, int]:
+def _depth_first(reads: dict[int, list[int]], returns: tuple[int, ...], effort: Effort) -> dict[int, int]:
     """Return the place of each operation where each comes right after what it reads, from the first result on."""
     place: dict[int, int] = {}
     todo = [*reversed(returns)]
     while todo:
         at = todo[-1]
+        effort.spend(1 + len(reads[at]))
         missing = [one for one in reads[at] if one not in place]
         if at in place or not missing:
             todo.pop()

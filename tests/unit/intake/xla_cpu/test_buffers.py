@@ -1,7 +1,7 @@
 """When buffers live: from the kernel that writes them to the last that reads them, one place for what takes another's."""
 
-from bench.xla_cpu.buffers import Timeline
-from bench.xla_cpu.hlo import Body, Maker, Op
+from intake.xla_cpu.buffers import Timeline
+from intake.xla_cpu.hlo import Body, Maker, Op
 
 SIZES = (16, 16)
 BYTES = 16 * 16 * 4

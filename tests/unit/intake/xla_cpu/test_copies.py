@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench.xla_cpu.copies import COPY, with_copies
-from bench.xla_cpu.hlo import Maker, Op
+from intake.xla_cpu.copies import COPY, with_copies
+from intake.xla_cpu.hlo import Maker, Op
 
 
 @pytest.mark.parametrize(("writers", "copies"), [(1, 0), (2, 1)])

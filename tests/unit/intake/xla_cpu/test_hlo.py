@@ -1,6 +1,6 @@
 """Operations are made once, views and turns of them as few as can be, and what nothing needs is left out."""
 
-from bench.xla_cpu.hlo import Maker, Op
+from intake.xla_cpu.hlo import Maker, Op
 
 
 def test_equal_operations_are_made_once():

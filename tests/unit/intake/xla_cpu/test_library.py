@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench.xla_cpu.hlo import Maker, Op
-from bench.xla_cpu.library import calls, takes_convolution, takes_reduction
+from intake.xla_cpu.hlo import Maker, Op
+from intake.xla_cpu.library import calls, takes_convolution, takes_reduction
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from bench.xla_cpu.hlo import Maker
-from bench.xla_cpu.rewrite import convolution, folded, product, reduction, select_and_scatter
+from intake.xla_cpu.hlo import Maker
+from intake.xla_cpu.rewrite import convolution, folded, product, reduction, select_and_scatter
 
 TWO_AXES = {
     "input_batch_dimension": (0,), "input_spatial_dimensions": (1, 2), "input_feature_dimension": (3,),

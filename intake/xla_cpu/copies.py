@@ -5,8 +5,8 @@ Source: xla/service/copy_insertion.cc (github.com/openxla/xla).
 
 from dataclasses import replace
 
-from bench.xla_cpu.fusion import IN_PLACE
-from bench.xla_cpu.hlo import Body, Op
+from intake.xla_cpu.fusion import IN_PLACE
+from intake.xla_cpu.hlo import Body, Op
 
 COPY = "copied"
 """Name of the operation that is added."""
@@ -30,6 +30,7 @@ def with_copies(body: Body) -> Body:
         inside = given and source in body.parameters and len(takers) == 1
         for at, slot in takers if given and not inside else takers[:-1]:
             operand = body.ops[at].operands[slot]
+            body.effort.spend(len(ops))
             new = max(ops) + 1
             ops[new] = Op(COPY, (operand,), ops[operand].shape, ops[operand].dtype)
             copies[at, slot] = new

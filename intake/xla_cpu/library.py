@@ -6,7 +6,7 @@ neighbours of over 4096 elements, up where nothing else reads them, down where t
 Sources (github.com/openxla/xla): backends/cpu/ynn_support.cc, backends/cpu/transforms/ynn_matcher.h and library_rewriter.cc.
 """
 
-from bench.xla_cpu.hlo import Body, Maker, Op, Sizes
+from intake.xla_cpu.hlo import Body, Maker, Op, Sizes
 
 FEWEST = 4096
 """Elements from which an operation is worth a call; channels up to which a convolution is not."""
@@ -79,10 +79,13 @@ def _grown(body: Body, users: dict[int, list[int]], start: int, taken: dict[int,
     members, out = {start}, start
     while True:
         before = len(members)
+        body.effort.spend(before)
         for member in tuple(members):
             for operand in body.ops[member].operands:
+                body.effort.spend()
                 if operand in taken or operand in members or not _is_taken(body, operand):
                     continue
+                body.effort.spend(len(users[operand]))
                 if all(user in members for user in users[operand]):
                     members.add(operand)
         (only, *more) = users[out] or [-1]

@@ -1,8 +1,8 @@
 """A program's operations as the compiler has them: calls opened, loops with what they need, simpler arithmetic."""
 
-from bench.xla_cpu.hlo import Body
-from bench.xla_cpu.lower import lower
 from intake.readers.stablehlo_module import parse
+from intake.xla_cpu.hlo import Body
+from intake.xla_cpu.lower import lower
 
 
 def _lowered(lines: str, given: str = "%x: tensor<8x16xf32>", returns: str = "tensor<8x16xf32>", functions: str = "") -> Body:
