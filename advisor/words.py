@@ -79,8 +79,8 @@ def sentence_of(
     plan = plan_words(best.candidate.plan, pool.count)
     plan += ", optimizer states sharded (ZeRO-1)" if _shards_states(best, question.workload) else ""
     where = candidate_words(best, titles) + (f" ({plan})" if plan else "")
-    step = f"{written.band(best.step_time_s)} {_per(best.candidate)}"
-    charge = _charge_words(best, question.objective, question.workload)
+    step = f"{written.band(best.step_time_s)} {_per(best.candidate)}{_met_words(best)}"
+    charge = _job_words(best, question.workload) + _charge_words(best, question.objective, question.workload)
     ties = _tie_words(order[0], equal)
     lead = _late_words(order) if order[0].late else _sure_words(order, question.objective, sure)
     return f"Use {where}: {step}{charge}; {_target_words(best, question.workload)}{ties}{lead}."
@@ -114,8 +114,23 @@ def _tie_words(best: Contender, equal: tuple[Contender, ...]) -> str:
     return f"equal to {names} as far as can be told, chosen because {chosen_by(best, equal)}; "
 
 
+def _met_words(best: Estimate) -> str:
+    """Return what all requests but one in a hundred meet at the asked rate; empty without a rate."""
+    if best.served is None or not best.served.total_s:
+        return ""
+    return f", 99 of 100 requests answered within {written.band(best.served.total_s[-1])}"
+
+
+def _job_words(best: Estimate, workload: Workload) -> str:
+    """Return how long the whole job takes, compilation and interruptions with it; empty where its amount is not given."""
+    if workload.total_steps is None or workload.task == "serve" or best.job_s is None:
+        return ""
+    return f", {written.band(best.job_s)} for the whole job"
+
+
 def _charge_words(best: Estimate, objective: str, workload: Workload) -> str:
-    span = "for " + workload.amount.replace("whole", "the whole")
+    told = best.job_s is not None and workload.total_steps is not None and workload.task != "serve"
+    span = "for it" if told else "for " + workload.amount.replace("whole", "the whole")
     if objective == "energy" and best.energy_j is not None:
         return f", {written.band(best.energy_j, written.energy)} {span}"
     if best.cost_usd is None or (best.cost_usd.mid == 0 and objective != "cost"):

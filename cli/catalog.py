@@ -74,11 +74,15 @@ def show(name: str, *, as_json: bool) -> None:
     write(f"\nFrom {one.source}; {age.words}{_look_again(stale=age.stale)}; confidence {one.confidence}.")
     shapes = service.slices(one)
     if shapes:
+        few = [k for k in shapes if one.kind == "tpu" or k.hosts == 1]
         write(f"\nCan be had together, up to {service.SLICES_SHOWN} chips:")
         table(
             ("chips", "shape", "hosts", "wraps around", "machine"),
-            [(str(k.chips), _shape(k), str(k.hosts), _wraps(k), k.machine or fmt.MISSING) for k in shapes], right=(0, 2),
+            [(str(k.chips), _shape(k), str(k.hosts), _wraps(k), k.machine or fmt.MISSING) for k in few], right=(0, 2),
         )  # fmt: skip
+        if few != list(shapes):
+            largest = max(k.chips for k in few)
+            write(f"and any number of machines of {largest} chip{'s' if largest > 1 else ''}.")
 
 
 @catalog.command()

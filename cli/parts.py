@@ -120,7 +120,10 @@ def _tell_candidates(run: Run) -> None:
     beside = [(title, row.label, *_figures(row)[: len(heads)]) if row else (title, *nothing) for title, row in sides]
     table(("", "candidate", *heads), beside)
     shown = view.shortlisted_rows(run, SHOWN_ROWS)
-    write("\nCandidates, best first; \u2714 chosen, \u2248 cannot be told apart from it:")
+    ranks = [row.rank for row in shown if row.rank]
+    skips = ranks != list(range(1, len(ranks) + 1))
+    further = "; numbers that are not here are further runtimes and counts of the pools that are" if skips else ""
+    write(f"\nCandidates, best first; \u2714 chosen, \u2248 cannot be told apart from it{further}:")
     listed = [(row.mark, str(row.rank or ""), row.label, *_figures(row)[: len(heads)]) for row in shown]
     table(("", "", "candidate", *heads), listed, right=(1,))
     _tell_rest(len(rows) - len(shown))
