@@ -63,21 +63,7 @@ def sketch_of(workload: Workload) -> Sketch:
         Counts per position: a token where the workload counts tokens, else a sample.
     """
     positions = workload.batch * (prompt_of(workload) if workload.unit == "tokens" else 1.0)
-    sums = _Sums()
-    traced = tuple(block for block in workload.blocks if block.kind == TRACED)
-    sums.vocabulary = vocabulary_of(op for block in traced for op in block.ops_forward)
-    sums.logits_each = _NEARLY * sums.vocabulary * positions
-    found = ((block.name, layer_of(block.ops_forward, workload.batch)) for block in once(workload.blocks))
-    layers = {name: layer for name, layer in found if layer is not None}
-    sums.causal = workload.peaks is not None and workload.peaks.cache_bytes > 0
-    sums.routing = frozenset(block.name for block in routing_blocks(workload))
-    for block in once(workload.blocks):
-        if block.name in layers:
-            _add_layer(sums, block, layers[block.name], experts=bool(sums.routing))
-        else:
-            _add(sums, block, beside=bool(layers))
-    for op in workload.ops:
-        _add_op(sums, op, 1.0, "")
+    sums = _summed(workload, positions)
     parameters = float(workload.parameter_count)
     sequence = _sequence(workload)
     experts = _expert_parameters(workload, positions)
@@ -116,6 +102,26 @@ def sketch_of(workload: Workload) -> Sketch:
         length=sequence,
         trained=workload.trained_parameter_count / parameters if workload.lora is not None and parameters else 1.0,
     )
+
+
+def _summed(workload: Workload, positions: float) -> _Sums:
+    """Return what one forward pass adds up to."""
+    sums = _Sums()
+    traced = tuple(block for block in workload.blocks if block.kind == TRACED)
+    sums.vocabulary = vocabulary_of(op for block in traced for op in block.ops_forward)
+    sums.logits_each = _NEARLY * sums.vocabulary * positions
+    found = ((block.name, layer_of(block.ops_forward, workload.batch)) for block in once(workload.blocks))
+    layers = {name: layer for name, layer in found if layer is not None}
+    sums.causal = workload.peaks is not None and workload.peaks.cache_bytes > 0
+    sums.routing = frozenset(block.name for block in routing_blocks(workload))
+    for block in once(workload.blocks):
+        if block.name in layers:
+            _add_layer(sums, block, layers[block.name], experts=bool(sums.routing))
+        else:
+            _add(sums, block, beside=bool(layers))
+    for op in workload.ops:
+        _add_op(sums, op, 1.0, "")
+    return sums
 
 
 def prompt_of(workload: Workload) -> float:

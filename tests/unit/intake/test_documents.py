@@ -57,7 +57,7 @@ def test_the_whole_contract_is_read() -> None:
     assert workload.targets == Targets(24.0, 500.0)
     assert workload.pools == (PoolRequest("tpu-v6e", 16), PoolRequest("h100-sxm", 8, 2.5), PoolRequest("cpu:0", 1))
     assert workload.where == Where(("gcp", "aws"), (), True, False)
-    assert workload.assumptions == ("all weights are trained; dropout is 0", CAUSAL)
+    assert workload.assumptions == ("all weights are trained", "dropout is 0", CAUSAL)
     assert workload.total_steps == pytest.approx(2e9 / (64 * 4096))
 
 
