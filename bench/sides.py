@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -108,19 +109,14 @@ def cut(timings: tuple[Timing, ...], start: int, end: int) -> tuple[list[float],
     return [ns * 1e-9 for ns in part[-1][1]], list(slope_samples(part))
 
 
-class ForeignSide:
-    """A foreign harness in its own process, with the environment of Tandem's worker."""
+class Answering:
+    """A process that answers each line of its standard input with one line of JSON."""
 
-    def __init__(self, runtime: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, command: tuple[str, ...], environment: Mapping[str, str]) -> None:
+        self.command = command
         self.process = subprocess.Popen(
-            (sys.executable, "-m", "bench.foreign.serve", runtime),
-            cwd=REPOSITORY,
-            env=dict(environment),
-            text=True,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            command, cwd=REPOSITORY, env=dict(environment), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
-        self.about = self._hear()
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -130,42 +126,51 @@ class ForeignSide:
         """Close its input, which ends it."""
         self.process.communicate()
 
-    def build(self, one: Case) -> None:
-        """Build and warm up."""
-        self._ask(["build", one.name])
-
-    def time(self, seconds: float) -> list[list[float]]:
-        """Return seconds of each call, or of each block of calls, of the shallow and of the deep stack."""
-        return self._ask(["time", seconds])["calls_s"]
-
-    def _ask(self, request: list[Any]) -> Any:
+    def ask(self, line: str) -> Any:
+        """Write one line and return the answer."""
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
-        return self._hear()
+        return self.hear()
 
-    def _hear(self) -> Any:
+    def hear(self) -> Any:
+        """Return the next answer."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
             ended = self.process.wait()
-            raise WorkerError(f"got no answer from the foreign harness (exit {ended}); expected one; see stderr")
+            raise WorkerError(f"got no answer from {Path(self.command[0]).name} (exit {ended}); expected one; see stderr")
         return json.loads(line)
 
 
-class Stream:
-    """STREAM as it was compiled here; every call is a fresh process."""
+class ForeignSide(Answering):
+    """A foreign harness in its own process, with the environment of Tandem's worker."""
+
+    def __init__(self, runtime: str, environment: Mapping[str, str]) -> None:
+        super().__init__((sys.executable, "-m", "bench.foreign.serve", runtime), environment)
+        self.about = self.hear()
+
+    def build(self, one: Case) -> None:
+        """Build and warm up."""
+        self.ask(json.dumps(["build", asdict(one)]))
+
+    def time(self, seconds: float) -> list[list[float]]:
+        """Return seconds of each call, or of each block of calls, of the shallow and of the deep stack."""
+        return self.ask(json.dumps(["time", seconds]))["calls_s"]
+
+
+class Stream(Answering):
+    """STREAM as it was compiled here, with its arrays."""
 
     def __init__(self, program: Path, elements: int, passes: int, environment: Mapping[str, str]) -> None:
-        self.program, self.elements, self.passes, self.environment = program, elements, passes, environment
+        super().__init__((str(program), str(elements), str(passes)), environment)
 
-    def run(self, way: str, kernel: str) -> dict[str, Any]:
-        """Return what it told of one kernel in one way to store: `plain` or `stream`."""
-        command = (str(self.program), str(self.elements), str(self.passes), way, kernel)
-        done = subprocess.run(command, env=dict(self.environment), capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise WorkerError(f"got exit {done.returncode} from stream {way}: {done.stderr.strip()}; expected right answers")
-        return json.loads(done.stdout)
+    def best_s(self, way: str, kernel: str) -> float:
+        """Return the seconds of its best pass with one kernel and one way to store: `plain`, `wide` or `stream`."""
+        told = self.ask(f"{way} {kernel}")
+        if told["wrong"]:
+            raise WorkerError(f"got {told['wrong']} wrong elements from stream {way} {kernel}; expected right answers")
+        return told["best_s"]
 
 
 def environment_for(runtime: str) -> dict[str, str]:

@@ -55,7 +55,3 @@ def memory_cases(cache_bytes: int) -> tuple[Case, ...]:
     side = max(LEAST_VECTOR_BYTES, CACHES * cache_bytes)
     return tuple(Case(name, name, side) for name in MEMORY)
 
-
-def case(name: str) -> Case:
-    """Return a case that computes, by name; raises StopIteration when there is none."""
-    return next(one for one in CASES if one.name == name)

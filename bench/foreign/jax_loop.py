@@ -46,6 +46,8 @@ def build(one: Case, copies: int) -> Callable[[], object]:
             x, *weights = (jax.random.normal(k, (one.side, one.side)) for k in jax.random.split(key, copies + 1))
             scale = 1 / sqrt(one.side)
             return _waited(jax.jit(lambda weights, x: reduce(lambda y, w: (y @ w) * scale, weights, x)), weights, x)
+        case "scale" | "triad":
+            return _moving(one, copies)
         case "dense":
             weights = [
                 {"w": jax.random.normal(k, (one.side, one.side)) / sqrt(one.side), "b": jnp.zeros(one.side)}
@@ -56,6 +58,22 @@ def build(one: Case, copies: int) -> Callable[[], object]:
             x = jax.random.normal(key, (one.batch, one.length, one.side))
             weights = [_transformer_weights(k, one.side) for k in jax.random.split(key, copies)]
             return _layers(_transformer, weights, x, one)
+
+
+def _moving(one: Case, copies: int) -> Callable[[], object]:
+    """Return one pass over memory into the place of the last result, which is donated, or next to nothing for no copy."""
+    count = one.side // 4 if copies else 1
+    x, y, *held = (jax.random.normal(k, (count,)) for k in jax.random.split(jax.random.key(0), 3))
+
+    @partial(jax.jit, donate_argnums=2, keep_unused=True)
+    def move(x: Any, y: Any, _into: Any) -> Any:
+        return 3.0 * x if one.kind == "scale" else x + 3.0 * y
+
+    def run() -> None:
+        held[0] = jax.block_until_ready(move(x, y, held[0]))
+
+    run()
+    return run
 
 
 def _waited(call: Any, *arguments: Any) -> Callable[[], object]:

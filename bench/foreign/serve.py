@@ -1,6 +1,7 @@
 """One foreign harness in a process of its own: `python -m bench.foreign.serve torch-eager|jax`.
 
-Each line of standard input is a JSON list, `["build", CASE]` or `["time", SECONDS]`; each answer is one line of JSON.
+Each line of standard input is a JSON list, `["build", CASE]` with the fields of a case, or `["time", SECONDS]`; each answer is
+one line of JSON.
 """
 
 import json
@@ -8,7 +9,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 
-from bench.foreign.cases import case
+from bench.foreign.cases import Case
 
 HARNESSES = {"torch-eager": "bench.foreign.torch_timer", "jax": "bench.foreign.jax_loop"}
 WARM_S = 0.5
@@ -22,9 +23,11 @@ def main() -> None:
     for line in sys.stdin:
         asked, value = json.loads(line)
         if asked == "build":
-            steps = [harness.build(case(value), copies) for copies in case(value).depths]
+            one = Case(**value)
+            steps = []  # what the last case holds goes before this one comes
+            steps = [harness.build(one, copies) for copies in one.depths]
             harness.time_calls(steps, WARM_S)
-            _answer({"built": value})
+            _answer({"built": one.name})
         else:
             _answer({"calls_s": harness.time_calls(steps, value)})
 

@@ -44,12 +44,24 @@ def build(one: Case, copies: int) -> Callable[[], object]:
             x, scale = torch.randn(one.side, one.side), 1 / sqrt(one.side)
             weights = [torch.randn(one.side, one.side) for _ in range(copies)]
             return _inferred(lambda: reduce(lambda y, w: torch.matmul(y, w) * scale, weights, x))
+        case "scale" | "triad":
+            return _inferred(_moving(one, copies))
         case "dense":
             stack = [part for _ in range(copies) for part in (nn.Linear(one.side, one.side), nn.ReLU())]
             return _layer(nn.Sequential(*stack), torch.randn(one.batch, one.side), one)
         case _:
             stack = [Layer(one.side) for _ in range(copies)]
             return _layer(nn.Sequential(*stack), torch.randn(one.batch, one.length, one.side), one)
+
+
+def _moving(one: Case, copies: int) -> Callable[[], object]:
+    """Return one pass over memory into a result that is there, or next to nothing for no copy."""
+    x, y, result = (torch.randn(one.side // 4) if copies else torch.zeros(1) for _ in range(3))
+    if not copies:
+        return lambda: x
+    if one.kind == "scale":
+        return lambda: torch.mul(x, 3.0, out=result)
+    return lambda: torch.add(x, y, alpha=3.0, out=result)
 
 
 def _inferred(call: Callable[[], object]) -> Callable[[], object]:

@@ -115,8 +115,8 @@ class TorchBackend:
         inputs = {}
         for name, spec in case.block.inputs(case.sizes).items():
             array = drawn.inputs[name]
-            tensor = torch.from_numpy(array).long() if spec.kind == "token" else torch.from_numpy(array).to(dtype)
-            inputs[name] = (tensor.permute(0, 3, 1, 2).contiguous() if spec.kind == "image" else tensor).to(self.device)
+            tensor = torch_layers.from_canonical(array) if spec.kind == "image" else torch_layers.owned(array)
+            inputs[name] = (tensor.long() if spec.kind == "token" else tensor.to(dtype)).to(self.device)
         if case.needs_input_gradient:
             inputs["x"].requires_grad_(True)
         return chain, self._optimizer(case.optimizer, chain) if case.training else None, inputs

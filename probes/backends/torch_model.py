@@ -47,7 +47,7 @@ class TorchModel:
         self.layout = stretches(self.wiring.slots)
         self.parameter_count = self.layout[-1].stop if self.layout else 0
         self.modules = _modules(self.wiring, part, seed).to(self.device, self.dtype)
-        self.flat = torch.from_numpy(flat_weights(part, seed)).to(self.device)
+        self.flat = torch_layers.owned(flat_weights(part, seed)).to(self.device)
         self.parameters = [self._bind(stretch) for stretch in self.layout]
         self.turned = [i for i, stretch in enumerate(self.layout) if self._is_apart(stretch)]
         self.train_net = backend._callable(_net(self.wiring, self.modules, training=True))
