@@ -8,6 +8,7 @@ makes no weight, and never runs code that the file names.
 # torch has no types here: it is imported inside functions, and its objects are Any.
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Any, cast
 
@@ -55,7 +56,8 @@ def read(source: Source, options: Mapping[str, object]) -> dict[str, object]:
     Args:
         source: the file.
         options: `phase` (`train`, `infer` or `decode`; training unless said otherwise), `batch`, `length`, `dtype`, and for
-            decoding `context`, the tokens that the cache holds.
+            decoding `context`, the tokens that the cache holds. `kernels` is `processor` where torch's own for the processor are
+            meant, which has fewer that are fused; those of accelerators otherwise.
 
     Raises:
         BadInput: transformers does not contain it, or it cannot be traced over shapes.
@@ -76,7 +78,7 @@ def traced_graph(module: Any, notes: list[str], phase: str, options: Mapping[str
     if phase != "train":
         module.requires_grad_(False)
     asked = _asked(inputs, phase, options, notes)
-    run = _runner(module, inputs, phase)
+    run = _runner(module, inputs, phase, options.get("kernels") == "processor")
     _settle(inputs, run, asked, notes)
 
     lengths = _lengths(inputs, asked.length) if inputs.has_length() else ()
@@ -134,15 +136,15 @@ def _lengths(inputs: Inputs, asked: int) -> tuple[int, int, int]:
     return max(3, top * 3 // 4), max(1, top // 2 - 1), max(2, top * 5 // 8)
 
 
-def _runner(module: Any, inputs: Inputs, phase: str) -> Any:
+def _runner(module: Any, inputs: Inputs, phase: str, processor: bool) -> Any:
     def run(point: Point) -> Trace:
         def make(recorder: Recorder) -> tuple[tuple[Any, ...], dict[str, Any]]:
             if phase == "decode":
                 return (), inputs.decoding(recorder, point)
             return (), inputs.make(recorder, point)
 
-        with fused_scans():
-            return trace(module, make, phase == "train")
+        with nullcontext() if processor else fused_scans():
+            return trace(module, make, phase == "train", processor=processor)
 
     return run
 

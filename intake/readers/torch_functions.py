@@ -39,13 +39,9 @@ selective_scan_backward(Tensor input, Tensor delta, Tensor a, Tensor b, Tensor c
 
 def _attention(recorder: Recorder, query: Any, key: Any, value: Any, mask: Any) -> tuple[Any, Any]:
     del key, mask
-    shape = (*query.shape[:-1], value.shape[-1])
-    if len(shape) == 4:  # kernels leave heads beside width, so that joining them copies nothing
-        _, heads, rows, width = shape
-        strides = (rows * heads * width, width, heads * width, 1)
-        made = recorder.torch.empty_strided(shape, strides, dtype=query.dtype, device="meta")
-    else:
-        made = query.new_empty(shape)
+    # kernels lay their result as the queries lie: joining the heads copies nothing where those were only seen as heads
+    like = query if value.shape[-1] == query.shape[-1] else query[..., :1].expand(*query.shape[:-1], value.shape[-1])
+    made = recorder.torch.empty_like(like)
     return made, query.new_empty(query.shape[:-1], dtype=recorder.torch.float32)
 
 
@@ -175,6 +171,15 @@ def _recurrent_function() -> Any:
     return Recurrent
 
 
+def _fused_on_processor(query: Any, key: Any, value: Any, mask: Any, dropout: float, grouped: bool) -> bool:
+    """Whether torch has one kernel for an attention on the processor.
+
+    Source: use_flash_attention_cpp in aten/src/ATen/native/transformers/sdp_utils_cpp.cpp of PyTorch.
+    """
+    heads = query.dim() == 4 and (grouped or query.shape[:2] == key.shape[:2] == value.shape[:2])
+    return heads and query.shape[-1] == value.shape[-1] and dropout == 0 and not (mask is not None and mask.requires_grad)
+
+
 @lru_cache(maxsize=1)
 def scan_function() -> Any:
     """Return the fused selective scan, with its gradient: of (input, delta, a, b, c, and whatever else is trained)."""
@@ -202,10 +207,12 @@ class Functions:
     Args:
         recorder: of the trace.
         fused: whether attention and its like stay one operation; FlopCounterMode wants them apart.
+        processor: whether torch's kernels for the processor are meant: none for attention with dropout or with a mask that is
+            trained, which accelerators have.
     """
 
-    def __init__(self, recorder: Recorder, fused: bool = True) -> None:
-        self.recorder, self.torch = recorder, recorder.torch
+    def __init__(self, recorder: Recorder, fused: bool = True, processor: bool = False) -> None:
+        self.recorder, self.torch, self.processor = recorder, recorder.torch, processor
         torch = self.torch
         self.reads = {torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.__bool__, torch.Tensor.__int__, torch.Tensor.__float__,
                       torch.Tensor.__index__, torch.Tensor.numpy}  # fmt: skip
@@ -267,10 +274,13 @@ class Functions:
         return self.recorder.guessed(tensor if func is not self.torch.Tensor.__bool__ else tensor.bool())
 
     def _attention(
-        self, query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, **_: Any
+        self, query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
+        enable_gqa: bool = False, **_: Any,
     ) -> Any:
-        del dropout_p, is_causal
+        del is_causal
         if query.device.type != "meta":
+            return NotImplemented
+        if self.processor and not _fused_on_processor(query, key, value, attn_mask, dropout_p, enable_gqa):
             return NotImplemented
         return _attention_function().apply(query, key, value, attn_mask)
 

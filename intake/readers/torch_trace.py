@@ -14,7 +14,7 @@ from typing import Any
 
 from core.errors import BadInput
 from intake.readers.torch_functions import OWN, Functions
-from intake.readers.torch_record import Trace
+from intake.readers.torch_record import Trace, in_place
 from intake.readers.torch_recorder import Recorder, Unread, tensors_of
 
 
@@ -23,6 +23,7 @@ def trace(
     inputs: Callable[[Recorder], tuple[tuple[Any, ...], Mapping[str, Any]]],
     training: bool,
     loss: Callable[[Any], Any] | None = None,
+    processor: bool = False,
 ) -> Trace:
     """Run a module once and return what it did.
 
@@ -31,6 +32,7 @@ def trace(
         inputs: makes positional and named arguments on the meta device; may tell the recorder what small ones hold.
         training: whether the backward pass is run too.
         loss: of what the module gave; its own `loss`, or the sum of all that it gave, where there is none.
+        processor: whether it runs as with torch's kernels for the processor.
 
     Raises:
         BadInput: the model reads values that shapes do not tell.
@@ -45,7 +47,7 @@ def trace(
     for at, one in enumerate(tensors_of(torch, [*args, *kwargs.values()])):
         recorder.name(one, f"input {at}", "input")
     try:
-        with traced(recorder, names, fused=True), torch.set_grad_enabled(training):
+        with traced(recorder, names, True, processor), torch.set_grad_enabled(training):
             made = module(*args, **kwargs)
             answers = list(tensors_of(torch, made))
             recorder.trace.outputs += [recorder.name(one, "", "value") for one in answers]
@@ -61,7 +63,7 @@ def trace(
     finally:
         module.zero_grad(set_to_none=True)
     del made, answers, args, kwargs
-    return recorder.trace
+    return in_place(recorder.trace)
 
 
 def loss_of(made: Any) -> Any:
@@ -85,8 +87,14 @@ def loss_of(made: Any) -> Any:
 
 
 @contextmanager
-def traced(recorder: Recorder, names: Mapping[int, str], fused: bool) -> Generator[None]:
-    """Let a recorder see every operation, and every module as it is entered, while the block runs."""
+def traced(recorder: Recorder, names: Mapping[int, str], fused: bool, processor: bool = False) -> Generator[None]:
+    """Let a recorder see every operation, and every module as it is entered, while the block runs.
+
+    Args:
+        recorder: that sees them.
+        names: of modules, by their identity.
+        fused, processor: as in `Functions`.
+    """
     import torch
 
     fast = torch.backends.mha.get_fastpath_enabled()
@@ -104,7 +112,7 @@ def traced(recorder: Recorder, names: Mapping[int, str], fused: bool) -> Generat
         after = modules.register_module_forward_hook(lambda module, given, made: _left(recorder), always_call=True)  # noqa: ARG005 - torch's signature
         stack.callback(before.remove)
         stack.callback(after.remove)
-        functions = Functions(recorder, fused)
+        functions = Functions(recorder, fused, processor)
         stack.callback(
             setattr, torch.nn.functional, "scaled_dot_product_attention", torch.nn.functional.scaled_dot_product_attention
         )

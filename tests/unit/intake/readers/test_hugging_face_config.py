@@ -114,6 +114,12 @@ def test_a_state_space_model_scans_as_one_operation() -> None:
     assert found.symbols == ((BATCH, 1), (LENGTH, 16))
 
 
+def test_for_the_processor_a_state_space_model_steps_from_token_to_token() -> None:
+    sizes = {"num_hidden_layers": 1, "hidden_size": 16, "state_size": 4, "vocab_size": 100}
+    found = read({"model_type": "mamba", **sizes}, length=6, phase="infer", kernels="processor")
+    assert not any(node.op == "selective_scan" for node in found.nodes)
+
+
 @pytest.mark.parametrize(("config", "message"), [
     ({"model_type": "lama"}, "llama"),
     ({"model_type": 7}, "model_type"),

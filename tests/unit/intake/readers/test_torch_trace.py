@@ -26,14 +26,15 @@ def _quiet() -> Iterator[None]:
     assert torch.nn.functional.scaled_dot_product_attention is kept
 
 
-def run(module: Any, *shapes: tuple[int, ...], training: bool = False, dtype: Any = None, known: Any = None) -> Trace:
+def run(module: Any, *shapes: tuple[int, ...], training: bool = False, dtype: Any = None, known: Any = None,
+        processor: bool = False) -> Trace:
     def inputs(recorder: Recorder) -> tuple[tuple[Any, ...], dict[str, Any]]:
         made = [torch.empty(shape, dtype=dtype or torch.float32, device="meta") for shape in shapes]
         if known is not None:
             recorder.know(made[0], known, given=True)
         return tuple(made), {}
 
-    return trace(module.to("meta"), inputs, training)
+    return trace(module.to("meta"), inputs, training, processor=processor)
 
 
 def graph(module: Any, shape: Callable[[int], tuple[int, ...]], training: bool = False, dtype: Any = None) -> Graph:
@@ -124,6 +125,68 @@ def test_attention_stays_one_operation_even_inside_other_functions() -> None:
     assert [node.dims for node in found.nodes if node.kind == "attention" and node.phase == "forward"] \
         == [(symbol(BATCH), 4, 4, 6, 6, 4)]
     assert flop(found, "backward", batch=2) == 2 * flop(found, "forward", batch=2) - 2 * 2 * 6 * 16 * 48
+
+
+class Attends(nn.Module):
+    """Attention with a mask that may be trained; queries made of parts lie otherwise than those that are seen as heads."""
+
+    def __init__(self, masked: bool = False, joined: bool = False, heads: int = 4, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.mask = nn.Parameter(torch.zeros(6, 6)) if masked else None
+        self.joined, self.heads, self.dropout = joined, heads, dropout
+
+    def forward(self, x: Any) -> Any:
+        seen = x.view(*x.shape[:2], 4, 4).transpose(1, 2)
+        query = torch.cat((seen[..., :2], seen[..., 2:]), -1) if self.joined else seen
+        key = seen[:, : self.heads]
+        made = nn.functional.scaled_dot_product_attention(query, key, key, self.mask, self.dropout)
+        return made.transpose(1, 2).reshape(x.shape)
+
+
+@pytest.mark.parametrize(("joined", "copies"), [(False, 0), (True, 1)])
+def test_attention_gives_its_result_in_the_layout_of_the_queries(joined: bool, copies: int) -> None:
+    found = run(Attends(joined=joined), (2, 6, 16))
+    assert sum(call.op == "aten.clone" for call in found.calls) == copies
+
+
+@pytest.mark.parametrize(("module", "fused"), [
+    (Attends(), True), (Attends(masked=True), False), (Attends(heads=1), False), (Attends(dropout=0.5), False),
+])  # fmt: skip
+def test_on_the_processor_attention_is_one_operation_where_torch_has_a_kernel_for_it(module: Any, fused: bool) -> None:
+    ops = [call.op for call in run(module, (2, 6, 16), training=module.mask is not None, processor=True).calls]
+    assert ("tandem.attention" in ops, "aten.bmm" in ops) == (fused, not fused)
+    assert "tandem.attention" in [call.op for call in run(module, (2, 6, 16)).calls]
+
+
+def test_gradients_are_summed_where_the_first_of_them_lies() -> None:
+    class Residual(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x: Any) -> Any:
+            made = self.first(x)
+            return made.exp() + self.second(made)
+
+    found = run(Residual(), (3, 4), training=True)
+    (summed,) = [call for call in found.calls if call.backward and call.op == "aten.add"]
+    first = found.tensors[summed.inputs[0]]
+    assert found.tensors[summed.outputs[0]].storage == first.storage
+    assert found.deaths[first.storage] > found.calls.index(summed)
+
+
+def test_a_gradient_of_gathered_values_is_scattered_into_zeros_in_place() -> None:
+    class Gathers(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Linear(4, 4)
+
+        def forward(self, x: Any) -> Any:
+            return self.inner(x).gather(1, torch.zeros(3, 2, dtype=torch.int64))
+
+    found = run(Gathers(), (3, 4), training=True)
+    (scattered,) = [call for call in found.calls if call.op == "aten.scatter_add"]
+    assert found.tensors[scattered.outputs[0]].storage == found.tensors[scattered.inputs[0]].storage
 
 
 def test_a_recurrent_layer_stays_one_operation() -> None:
