@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from advisor.answered import Answered
 from advisor.beliefs import BELIEFS, CHIP_HABITS, EAGER_RUNTIMES, UNCOMPILED_RUNTIMES
-from advisor.blocks import BlockTime, probe_of, through_frozen, time_of_block
+from advisor.blocks import BlockTime, frozen_time, probe_of, time_of_block
 from advisor.charges import cost_of, energy_of, job_of, throughput_of
 from advisor.communication import all_reduce_s, exposed_s, fabric_of
 from advisor.kernels import Peaks, Split, peaks_of, roofline_split
@@ -82,10 +82,8 @@ def read_place(place: Place) -> Reading:
     whole = place.answered.latest_failure()
     divides = workload.batch % place.pool.count == 0
     times = tuple((block, _time(place, block, peaks)) for block in workload.blocks)
-    all_trained = workload.lora is None
-    found = (
-        reduced_of(workload, place.runtime.id, device.id, place.local_batch, place.answered, place.best) if all_trained else None
-    )
+    found = reduced_of(workload, place.runtime.id, device.id, place.local_batch, place.answered, place.best)
+    found = found if workload.lora is None else None  # a reduced model is measured with all its weights trained
     reduced = found if found and prevails(found, times) else None
     told = [found.time] if found and found.asked else []
     told += [time for block, time in times if reduced is None or block.repeats > 1]
@@ -102,7 +100,7 @@ def read_place(place: Place) -> Reading:
 def _time(place: Place, block: Block, peaks: Peaks | None) -> BlockTime:
     probe = probe_of(block, place.workload, place.runtime.id, place.device.id, place.local_batch)
     time = time_of_block(block, place.workload, probe, place.answered, peaks, place.best, not place.eager)
-    return time if place.workload.lora is None else through_frozen(time, block, place.workload)
+    return time if place.workload.lora is None else frozen_time(time, block, place.workload)
 
 
 @dataclass(frozen=True, slots=True)

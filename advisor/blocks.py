@@ -100,7 +100,7 @@ def time_of_block(
     return BlockTime(None, None, False, (phrase, *doubts), _gap(block, probe, None, "nothing was measured there"))
 
 
-def through_frozen(time: BlockTime, block: Block, workload: Workload) -> BlockTime:
+def frozen_time(time: BlockTime, block: Block, workload: Workload) -> BlockTime:
     """Return the time of a block whose weights are frozen, from that of one which is trained: by the FLOPs that are left.
 
     Args:

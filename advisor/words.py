@@ -123,14 +123,15 @@ def _met_words(best: Estimate) -> str:
 
 def _job_words(best: Estimate, workload: Workload) -> str:
     """Return how long the whole job takes, compilation and interruptions with it; empty where its amount is not given."""
-    if workload.total_steps is None or workload.task == "serve" or best.job_s is None:
-        return ""
-    return f", {written.band(best.job_s)} for the whole job"
+    return f", {written.band(best.job_s)} for the whole job" if _is_of_job(best, workload) else ""
+
+
+def _is_of_job(best: Estimate, workload: Workload) -> bool:
+    return workload.total_steps is not None and workload.task != "serve" and best.job_s is not None
 
 
 def _charge_words(best: Estimate, objective: str, workload: Workload) -> str:
-    told = best.job_s is not None and workload.total_steps is not None and workload.task != "serve"
-    span = "for it" if told else "for " + workload.amount.replace("whole", "the whole")
+    span = "for it" if _is_of_job(best, workload) else "for " + workload.amount.replace("whole", "the whole")
     if objective == "energy" and best.energy_j is not None:
         return f", {written.band(best.energy_j, written.energy)} {span}"
     if best.cost_usd is None or (best.cost_usd.mid == 0 and objective != "cost"):

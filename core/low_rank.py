@@ -10,7 +10,7 @@ Source: Hu et al., LoRA, arXiv:2106.09685, section 4; Dettmers et al., arXiv:230
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from core.ops import Op
 
@@ -28,26 +28,43 @@ class LowRank:
     parameter_count: int
 
 
-class _Layer(Protocol):
+Matrix = tuple[tuple[int, ...], int]
+"""(rows, columns) of a weight matrix, and how often it occurs."""
+
+
+class _Repeated(Protocol):
     @property
     def repeats(self) -> int: ...
+
+
+class _Layer(_Repeated, Protocol):
     @property
     def ops_forward(self) -> tuple[Op, ...]: ...
 
 
-def adapter_parameters(blocks: Iterable[_Layer], rank: int) -> int:
-    """Return the parameters of adapters on every linear layer of the layers that repeat, of all blocks where none does.
+_Part = TypeVar("_Part", bound=_Repeated)
+
+
+def layers_of(blocks: Iterable[_Part]) -> tuple[_Part, ...]:
+    """Return the layers that get adapters: blocks that repeat, all where none does."""
+    every = tuple(blocks)
+    return tuple(block for block in every if block.repeats > 1) or every
+
+
+def matrices_of(blocks: Iterable[_Layer]) -> tuple[Matrix, ...]:
+    """Return the weight matrices of the layers of a model whose products are known."""
+    layers = layers_of(blocks)
+    return tuple((sides, op.count * one.repeats) for one in layers for op in one.ops_forward if (sides := _sides(op)))
+
+
+def adapter_parameters(matrices: Iterable[Matrix], rank: int) -> int:
+    """Return the parameters of adapters: rank x (rows + columns) for each weight matrix.
 
     Args:
-        blocks: of the model.
+        matrices: of the layers.
         rank: of the adapters.
-
-    Returns:
-        rank x (rows + columns) for each weight matrix.
     """
-    every = tuple(blocks)
-    layers = tuple(block for block in every if block.repeats > 1) or every
-    return sum(rank * sum(_sides(op)) * op.count * block.repeats for block in layers for op in block.ops_forward)
+    return sum(rank * sum(sides) * times for sides, times in matrices)
 
 
 def through_frozen(forward: Iterable[Op], backward: Iterable[Op]) -> tuple[Op, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import prod
 
 from core.graph import Compiled, SetAside
+from core.low_rank import Matrix, layers_of
 from core.symbols import Extent, value_of
 
 PRODUCT = "product of "
@@ -146,6 +147,15 @@ class Picture:
         """Trained parameters."""
         shapes = ((block.repeats, one) for block in self.blocks for one in block.parameters if one.trained)
         return sum(repeats * one.count * prod(one.shape) for repeats, one in shapes)
+
+    @property
+    def matrices(self) -> tuple[Matrix, ...]:
+        """Trained weight matrices of the layers; what experts hold in one array of three axes is none, as for PEFT."""
+        return tuple(
+            (one.shape, one.count * block.repeats)
+            for block in layers_of(self.blocks)
+            for one in block.parameters if one.trained and len(one.shape) == 2
+        )  # fmt: skip
 
     def values(self, **asked: int) -> dict[str, int]:
         """Return values of all symbols, with some replaced."""

@@ -145,8 +145,10 @@ def _is_scores(op: Op, ops: Sequence[Op], batch: int) -> bool:
     if op.kind != "matmul" or op.dims[0] <= 1 or op.dims[0] % batch:
         return False
     groups, queries, keys, width = op.dims
-    turned = (groups, queries, width, keys)
-    return width <= min(keys, _NARROW_HEAD) and any(one.kind == "matmul" and one.dims == turned for one in ops)
+    products = [one.dims for one in ops if one.kind == "matmul"]
+    turned = (groups, queries, width, keys) in products
+    joined = any(dims[0] == 1 and dims[3] == groups // batch * width for dims in products)  # or they are those of experts
+    return width <= min(keys, _NARROW_HEAD) and turned and joined
 
 
 def _shared_keys(ops: Sequence[Op], queries: int, head_width: int, width: int) -> int:

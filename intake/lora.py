@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from core.format import count
-from core.low_rank import LowRank, adapter_parameters
+from core.low_rank import LowRank, Matrix, adapter_parameters
 from core.workload import Block
 from intake.fields import Section
 from intake.sizes import whole_number
@@ -13,13 +13,13 @@ ADAPTED = ("finetune", "rl")
 MOST_RANK = 1024
 
 
-def read_lora(top: Section, task: str, blocks: tuple[Block, ...]) -> LowRank | None:
+def read_lora(top: Section, task: str, matrices: tuple[Matrix, ...]) -> LowRank | None:
     """Return the adapters of a job, or None where all weights are trained.
 
     Args:
         top: the document; `lora: 16` or `lora: {rank: 16}`.
         task: of the workload; `finetune` and `rl` have adapters.
-        blocks: of the model.
+        matrices: of the layers of the model.
 
     Raises:
         BadInput: another task, a model without linear layers, or a rank that cannot be used.
@@ -33,7 +33,7 @@ def read_lora(top: Section, task: str, blocks: tuple[Block, ...]) -> LowRank | N
         section = top.section("lora", ("rank",))
         given = None if section is None else section.values.get("rank")
     rank = whole_number("lora.rank", given, 1, MOST_RANK)
-    parameters = adapter_parameters(blocks, rank)
+    parameters = adapter_parameters(matrices, rank)
     if not parameters:
         raise fault("lora", rank, "a model with linear layers", "leave lora out")
     return LowRank(rank, parameters)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from core.errors import BadInput
+from core.low_rank import Matrix, matrices_of
 from core.ops import COMPUTE_DTYPES as DTYPES
 from core.symbols import BATCH, LENGTH
 from core.workload import OBJECTIVES, OPTIMIZERS, TASKS, Block, Peaks, Size, Total, Workload
@@ -230,7 +231,8 @@ def _pictured(top: Section, task: str, text: object, assumed: list[str]) -> Work
     assumed += picture.notes
     unit, units = ("samples", batch) if length is None else ("tokens", batch * length)
     amounts, arithmetic = (batch, length, unit, units), (dtype, optimizer)
-    return _workload(top, task, found.blocks, amounts, arithmetic, picture.title, picture.format, assumed, found.peaks)
+    title, peaks, matrices = picture.title, found.peaks, picture.matrices
+    return _workload(top, task, found.blocks, amounts, arithmetic, title, picture.format, assumed, peaks, matrices)
 
 
 def _workload(
@@ -243,9 +245,10 @@ def _workload(
     source: str,
     assumed: list[str],
     peaks: Peaks | None = None,
+    matrices: tuple[Matrix, ...] | None = None,
 ) -> Workload:
     batch, length, unit, units = amounts
-    lora = read_lora(top, task, blocks)
+    lora = read_lora(top, task, matrices_of(blocks) if matrices is None else matrices)
     if lora is not None:
         assumed.append(lora_words(lora, blocks))
     elif task == "finetune":

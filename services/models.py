@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from core.errors import BadInput, one_line
 from core.graph import MARKS, Graph, SetAside
+from core.low_rank import adapter_parameters
 from core.optimizers import OPTIMIZER_SOURCES, state_bytes
 from core.picture import Picture
 from intake.files import bytes_look_like_model, looks_like_model, read_model_file, sandbox_level, suffixes, titles
@@ -162,14 +163,8 @@ def adapter(picture: Picture, rank: int = LORA_RANK) -> Adapter:
 
     Source: Hu et al., arXiv:2106.09685.
     """
-    matrices = [
-        (one.shape, one.count * block.repeats)
-        for block in picture.blocks if block.repeats > 1
-        for one in block.parameters if one.trained and len(one.shape) == 2
-    ]  # fmt: skip
-    count = sum(times * rank * sum(shape) for shape, times in matrices)
-    factors = [((side, rank), times) for shape, times in matrices for side in shape]
-    return Adapter(rank, count, state_bytes("adamw", factors))
+    factors = [((side, rank), times) for shape, times in picture.matrices for side in shape]
+    return Adapter(rank, adapter_parameters(picture.matrices, rank), state_bytes("adamw", factors))
 
 
 def mark_meaning(mark: str) -> str:

@@ -162,7 +162,9 @@ def turns_images(setup: Setup, kind: str) -> bool:
 
 
 ADAPTER_SHARE = 0.005
-"""Parameters of low-rank adapters against those of the model. Source: Hu et al., arXiv:2106.09685, table 4 (0.1 to 1 %)."""
+"""Parameters of low-rank adapters against those of the model, where nobody tells their rank.
+
+Source: Hu et al., arXiv:2106.09685, table 4 (0.1 to 1 %)."""
 
 
 def columns_of(setups: Sequence[tuple[Setup, Silicon]]) -> Columns:
@@ -219,7 +221,7 @@ def _row(setup: Setup, silicon: Silicon) -> dict[str, float]:
         "context": setup.cache or setup.length + setup.output / 2,
         "host_s": host_s(setup.stack),
         "routing_s": routing_s(setup.stack),
-        "trained": min(sketch.trained, ADAPTER_SHARE) if setup.low_rank else sketch.trained,
+        "trained": ADAPTER_SHARE if setup.low_rank and sketch.trained == 1.0 else sketch.trained,
         **_layout(layout, replica, micro),
         "year": setup.year,
         **_chip(silicon, setup),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.low_rank import adapter_parameters, through_frozen
+from core.low_rank import adapter_parameters, matrices_of, through_frozen
 from core.ops import Op
 from intake import read_document
 
@@ -19,14 +19,15 @@ def product(m: int, n: int, k: int, count: int = 1, batch: int = 1) -> Op:
 
 def test_adapters_on_every_linear_layer_of_llama_3_8b_have_as_many_parameters_as_its_library_counts() -> None:
     workload = read_document(JOB)
-    assert adapter_parameters(workload.blocks, 16) == TRAINED
-    assert adapter_parameters(workload.blocks, 32) == 2 * TRAINED
+    matrices = matrices_of(workload.blocks)
+    assert adapter_parameters(matrices, 16) == TRAINED
+    assert adapter_parameters(matrices, 32) == 2 * TRAINED
 
 
 def test_a_model_without_layers_that_repeat_gets_adapters_everywhere() -> None:
     block = replace(read_document({"task": "train", "model": {"preset": "mlp"}, "batch": 4}).blocks[0], repeats=1)
     sides = sum((op.dims[2] + op.dims[3]) * op.count for op in block.ops_forward if op.kind == "matmul")
-    assert adapter_parameters((block,), 2) == 2 * sides > 0
+    assert adapter_parameters(matrices_of((block,)), 2) == 2 * sides > 0
 
 
 @pytest.mark.parametrize("gradient", [product(64, 32, 256), product(32, 64, 256)], ids=["as it stands", "turned over"])

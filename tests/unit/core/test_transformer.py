@@ -100,11 +100,16 @@ def test_what_has_no_attention_is_no_transformer() -> None:
 
 
 def test_products_of_many_pairs_that_nothing_turns_back_are_no_attention() -> None:
-    alone = (weights(64, 32, 32, 4), Op("matmul", (8, 16, 16, 8), "bf16"))
+    alone = (weights(64, 16, 32, 3), weights(64, 32, 16), Op("matmul", (8, 16, 16, 8), "bf16"))
     assert layer_of(alone, 4) is None
     found = layer_of((*alone, Op("matmul", (8, 16, 8, 16), "bf16")), 4)
     assert found is not None
     assert (found.attention.heads, found.attention.head_width, found.attention.pairs) == (2, 8, 4 * 16 * 16)
+
+
+def test_products_of_experts_side_by_side_are_no_attention() -> None:
+    experts = (Op("matmul", (8, 64, 128, 32), "bf16"), Op("matmul", (8, 64, 32, 128), "bf16"))
+    assert layer_of((weights(64, 32, 32, 4), *experts), 4) is None
 
 
 def test_a_vocabulary_is_a_table_that_a_product_comes_back_to() -> None:

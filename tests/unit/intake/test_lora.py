@@ -1,5 +1,7 @@
 """Adapters in a document: how they are said, where they belong, and what of the job they change."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +10,8 @@ import intake
 from advisor.memory import model_bytes
 from core.errors import BadInput
 from core.low_rank import LowRank
-from services import workloads
+from intake.picture.packed import unpacked
+from services import models, workloads
 
 BASE: dict[str, Any] = {"schema": 1, "task": "finetune", "model": {"preset": "llama-3-8b"}, "batch": 16, "length": 2048}
 RANK_16 = LowRank(16, 41_943_040)
@@ -23,6 +26,18 @@ def test_a_rank_is_said_alone_or_by_name(said: object) -> None:
         found.assumptions
     )
     assert "all weights are trained" not in found.assumptions
+
+
+def test_a_model_that_was_read_has_the_adapters_that_its_inspection_tells(tmp_path: Path) -> None:
+    config = {"model_type": "mixtral", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000,
+              "num_key_value_heads": 2, "intermediate_size": 96, "num_local_experts": 4, "num_experts_per_tok": 2}  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    text = "schema: 1\ntask: finetune\nmodel: {config: config.json}\nbatch: 2\nlength: 32\nlora: 8\n"
+    found = intake.read_text(text, tmp_path)
+    layer = (64 + 64) * 2 + (64 + 32) * 2 + 64 + 4  # q and o, k and v, the router; experts are one array of three axes
+    assert found.workload.lora == LowRank(8, 2 * 8 * layer)
+    picture = unpacked(json.loads(found.document)["model"]["picture"])
+    assert models.adapter(picture, 8).parameter_count == 2 * 8 * layer
 
 
 def test_without_it_all_weights_are_trained() -> None:

@@ -1,10 +1,15 @@
 """Rules of practice out of public threads: each fires where it should and is silent where it should be."""
 
+import csv
+import io
 from dataclasses import replace
+from statistics import median
 
 import pytest
 
 from advisor.rules.case import Case, case_of, code_of
+from advisor.rules.scattered import USUAL_SHARE
+from catalog.measurements import measurements_text
 from core.ops import Op
 from core.workload import Peaks
 from tests.unit.advisor.rules import test_case_rules
@@ -313,6 +318,13 @@ def beside_a_step(runtime: str, *ops: Op, batch: int = 64) -> Case:
 def test_a_scatter_is_weighed_against_the_step_that_it_stands_in(rows: int, effect: str | None) -> None:
     found = said("R133", beside_a_step("jax", Op("scatter", (rows, 1), "fp32")))
     assert (found.effect if found else None) == effect
+
+
+def test_the_usual_share_of_the_peak_is_what_published_training_on_tpus_reaches() -> None:
+    rows = csv.DictReader(io.StringIO(measurements_text()))
+    trained = (row for row in rows if row["metric"] == "mfu" and row["task"].startswith("train"))
+    shares = [float(row["value"]) for row in trained if row["accelerator"].startswith("v")]
+    assert pytest.approx(median(share / 100 if share > 1 else share for share in shares), abs=0.01) == USUAL_SHARE
 
 
 def test_pytorch_xla_scatters_so_slowly_that_fewer_rows_decide() -> None:
