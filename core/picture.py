@@ -16,6 +16,8 @@ PRODUCT = "product of "
 """What the detail of an `off_tile` mark begins with where a matrix product is meant, rather than an array."""
 WORD = "word"
 """Symbol: bytes of one element of the compute dtype."""
+FIXED_LENGTH = "fixed_length"
+"""Fact of a model whose operations change with the length of its sequences: the one that it was read for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import cast
 from core.errors import BadInput
 from core.low_rank import Matrix, matrices_of
 from core.ops import COMPUTE_DTYPES as DTYPES
+from core.picture import FIXED_LENGTH
 from core.symbols import BATCH, LENGTH
 from core.workload import OBJECTIVES, OPTIMIZERS, TASKS, Block, Peaks, Size, Total, Workload
 from intake.at_once import batch_while_open, held, is_at_a_rate, is_open, while_open
@@ -225,6 +226,11 @@ def _pictured(top: Section, task: str, text: object, assumed: list[str]) -> Work
     length = None
     if follows(picture, LENGTH):
         length = _size(top, "length", MOST_LENGTH, {"length": dict(picture.symbols)[LENGTH]}, assumed, "since none was given")
+    elif FIXED_LENGTH in dict(picture.facts):
+        length = _size(top, "length", MOST_LENGTH, {"length": dict(picture.facts)[FIXED_LENGTH]}, assumed, "since none was given")
+        if length != dict(picture.facts)[FIXED_LENGTH]:
+            raise fault("length", length, f"{dict(picture.facts)[FIXED_LENGTH]}, for which the model was read, as its operations "
+                        "change with the length", "give the model file again with this length")
     elif top.has("length"):
         raise fault("length", top.values["length"], "none, since the model file does not follow one", "remove length")
     found = blocks_of(picture, batch, length, dtype)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from core.graph import VIEW, Graph, Node
-from core.picture import WORD, Operation, ParameterShape, Picture, PictureBlock
+from core.picture import FIXED_LENGTH, WORD, Operation, ParameterShape, Picture, PictureBlock
 from core.symbols import LENGTH, Extent, Polynomial, symbol, total
 from intake.picture.backward import Gradients, backward_nodes, gradients_of
 from intake.picture.parts import Part, parts_of
@@ -68,13 +68,14 @@ def picture_of(graph: Graph) -> Picture:
     _add_memory(work, kept)
     facts = dict(graph.facts)
     cache, word = facts.pop(CACHE, 0), _WORD_BYTES.get(dtype, 4)
+    length = facts.get(FIXED_LENGTH, 0) if LENGTH not in dict(graph.symbols) else symbol(LENGTH)
     given = [size_of(graph, at, dtype) for at, one in enumerate(graph.tensors) if one.role == "input" and one.storage == at]
     symbols, forward = dict(graph.symbols), forward_spans(graph, dtype)
     passing = [span for span in training if not span.left]
     return _with_tiles(Picture(
         graph.title, graph.format, tuple(_blocks(piles, unused)), (*graph.symbols, (WORD, word)),
         peaks(forward, symbols), peaks(passing, symbols), peaks(training, symbols), total(given),
-        cache // word * symbol(WORD) * symbol(LENGTH) if cache else 0, portability_of(graph, parts, dtype),
+        cache // word * symbol(WORD) * length if cache else 0, portability_of(graph, parts, dtype),
         tuple(facts.items()), graph.notes, not graph.has_backward,
         compiled=graph.compiled, program=program_of(graph, training if graph.has_backward else forward, dtype),
     ), graph, forward, passing)  # fmt: skip
