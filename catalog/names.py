@@ -25,7 +25,7 @@ MOST_CHIPS = 10**6
 _LONGEST, _LISTED = 160, 12
 _PREFIXES = ("nvidia-", "amd-", "intel-", "google-", "aws-", "cloud-", "tesla-", "geforce-", "instinct-")
 _TIMES = re.compile(r"(?P<count>\d{1,7})\s*(?:x\s*(?=[a-z])|x\s+)(?P<name>.+)", re.IGNORECASE)
-_COUNTED = re.compile(r"(?P<name>.+?)\s*(?:[:=]\s*|\s[x*]\s*)(?P<count>\d{1,7})", re.IGNORECASE)
+_COUNTED = re.compile(r"(?P<name>.+?)(?:\s*+[:=]\s*+|\s++[x*]\s*+)(?P<count>\d{1,7})", re.IGNORECASE)
 _ECHO = re.compile(r"(?P<name>.+?) = (?P<count>\d{1,7}) chips?(?: of [a-z0-9-]+)?(?:, .*)?")
 _SLICE_TAIL = re.compile(r"(?:-(?:podslice|slice|device|pod))?(?:-(?P<size>\d{1,7}(?:x\d{1,5}){0,2}))?(?:-(?:head|pod))?")
 _ENDING_NUMBER = re.compile(r"(?P<name>.+)-(?P<count>\d{1,4})")

@@ -68,7 +68,7 @@ def picture_of(graph: Graph) -> Picture:
     _add_memory(work, kept)
     facts = dict(graph.facts)
     cache, word = facts.pop(CACHE, 0), _WORD_BYTES.get(dtype, 4)
-    length = facts.get(FIXED_LENGTH, 0) if LENGTH not in dict(graph.symbols) else symbol(LENGTH)
+    length = facts.get(FIXED_LENGTH) or symbol(LENGTH)
     given = [size_of(graph, at, dtype) for at, one in enumerate(graph.tensors) if one.role == "input" and one.storage == at]
     symbols, forward = dict(graph.symbols), forward_spans(graph, dtype)
     passing = [span for span in training if not span.left]
