@@ -7,11 +7,13 @@ what a source offloads or keeps in fewer bits is rarely in a row. Runs that fail
 
 import argparse
 import json
+from collections.abc import Sequence
 
 import numpy as np
 
 import catalog
 from advisor.beliefs import CHIP_HABITS
+from advisor.cost.columns import ADAPTER_SHARE
 from advisor.memory import ModelBytes
 from advisor.search.grid import Chips, Divisible, Grid, grid_of
 from advisor.search.room import Apart, parts_of
@@ -24,11 +26,11 @@ LEAST = 0.98
 _LANGUAGE = ("decoder", "mixture", "encoder")
 
 
-def main() -> int:
+def main(asked: Sequence[str] | None = None) -> int:
     """Count, print those that are said not to fit, and say whether the bound holds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(asked)
     counted, own_fits, out = 0, 0, []
     for run in read_runs(measurements_text()):
         if run.group != "training" or run.setup is None or run.setup.sketch.kind not in _LANGUAGE or run.setup.assumed:
@@ -60,13 +62,14 @@ def needed_bytes(setup: Setup, grid: Grid) -> np.ndarray:
     sketch = setup.sketch
     width = max(2.0, DTYPE_BYTES[setup.dtype])  # 8-bit recipes keep 16-bit weights
     positions = setup.batch * setup.length
-    trained = 0.005 if setup.low_rank else 1.0
+    trained = ADAPTER_SHARE if setup.low_rank else 1.0
     # products of saved elements are kept in the compute dtype; fused attention and norms keep what `saved_elements` counts
     saved = (sketch.saved_elements or 17 * sketch.width * sketch.layers) * width * positions
     kept = sketch.layers * sketch.width * width * positions
     layer = sketch.parameters / max(1.0, sketch.layers) * width
     model = ModelBytes(
-        trains=True, weights=sketch.parameters * width, states=8.0 * sketch.parameters * trained,
+        trains=True, weights=sketch.parameters * width, gradients=sketch.parameters * width * trained,
+        states=8.0 * sketch.parameters * trained,
         master=4.0 * sketch.parameters * trained if width < 4 else 0.0, activations=saved,
         remat_activations=kept + saved / max(1.0, sketch.layers), forward_activations=0.0,
         cache=0.0, workspace=6.0 * sketch.logits * positions, largest_layer=layer,
@@ -76,8 +79,6 @@ def needed_bytes(setup: Setup, grid: Grid) -> np.ndarray:
     apart = Apart(sketch.expert_parameters / whole, sketch.table_parameters / whole)
     kind = catalog.accelerator(setup.accelerator).kind
     parts = parts_of(model, grid, setup.batch, apart, np.full(len(grid), CHIP_HABITS[kind].reserve_bytes))
-    if setup.low_rank:
-        parts["gradients"] = parts["gradients"] * trained
     return np.sum(np.stack(list(parts.values())), axis=0)
 
 
