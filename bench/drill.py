@@ -1,10 +1,11 @@
 """Random kills, hangs, full disks, signals and clock jumps during probing: what is lost, left over or harmed?
 
 Each drill starts one small run as a page does, by a supervisor process that looks at it and tells each outcome that it was
-shown; at a random moment, in half of the drills after a first outcome was told, one fault strikes its worker, its run process,
-its supervisor or its disk. The home lies on a small file system in memory where root may mount one; without, a full disk is
-only drilled by a limit on the size of files (RLIMIT_FSIZE), and the table says so. The wall clock jumps by a preloaded library
-that is compiled here (`bench/native/clock_jump.c`); monotonic clocks go on.
+shown; at a random moment one fault strikes its worker, its run process, its supervisor or its disk: in a quarter of the drills
+while it starts, otherwise once a first outcome was told, after a random one of its probes and a little more, or in its answer.
+The home lies on a small file system in memory where root may mount one; without, a full disk is only drilled by a limit on the
+size of files (RLIMIT_FSIZE), and the table says so. The wall clock jumps by a preloaded library that is compiled here
+(`bench/native/clock_jump.c`); monotonic clocks go on.
 
 Bounds, all of which must hold for exit 0, after every drill: each outcome that was told is kept; the run is over and marked as
 what it is (a `done` one has answered everything that it planned, any other says why in one line); no process that carries the
@@ -29,13 +30,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bench.drills.faults import FAULTS, Drill, drills
+from bench.drills.faults import FAULTS, START_S, Drill, drills, strike_at
 from bench.drills.scene import DOCUMENT, Scene, Stage, fill, harmed, held_leases, left_over, small_disk
 from bench.drills.supervisor import key_of
 from core.errors import StoreError, TandemError
 from core.probe import Measurement
 from core.run import Run
-from core.statistics import median
 from services import runs
 from services.processes import become_subreaper
 
@@ -44,9 +44,10 @@ CANCEL_AFTER_S = 2.0
 LOOKS_WITHOUT = 20
 """Looks without a process of the run, a tenth of a second apart, after which it has none."""
 SMALL_FILE_BYTES = 4096
-SHARE_STRUCK = 0.9
-"""Faults strike within this share of how long undisturbed runs took so far, in the middle."""
-AFTER_SHARE = 1 / 3
+LONGEST_WAIT_S = 0.5
+"""Beyond the probe after which a fault strikes, at most."""
+BUDGET_SHARE = 0.8
+"""Of the budget that is used up when the last faults strike: what is left of the probes then is answered all at once."""
 FEW = 4
 """So many drills of a fault at least, before it counts as one that strikes too seldom."""
 
@@ -77,7 +78,7 @@ class Result:
     findings: tuple[str, ...]
 
 
-def carry_out(scene: Scene, drill: Drill, usual_s: float, asked: argparse.Namespace) -> Result:
+def carry_out(scene: Scene, drill: Drill, asked: argparse.Namespace) -> Result:
     """Do one drill from start to checks."""
     start = time.monotonic()
     scene.set_clock(0)
@@ -86,9 +87,7 @@ def carry_out(scene: Scene, drill: Drill, usual_s: float, asked: argparse.Namesp
         stage.end()
         return Result(drill.fault.name, 0.0, False, "", 0, 0, 0.0, time.monotonic() - start, ("the run was never acknowledged",))
     acknowledged = time.monotonic()
-    if drill.after_first:
-        _wait(scene, stage, OVER_S, until_told=True)
-    _wait(scene, stage, drill.moment * usual_s * (AFTER_SHARE if drill.after_first else 1.0))
+    _wait_for_moment(scene, stage, drill, asked.budget_s)
     moment_s = time.monotonic() - acknowledged
     struck, undo = strike(scene, stage, drill)
     try:
@@ -118,18 +117,38 @@ def _staged(scene: Scene, drill: Drill, asked: argparse.Namespace) -> Stage:
     return Stage(scene, request, environment)
 
 
-def _over(scene: Scene, stage: Stage) -> bool:
+def _watched(scene: Scene, stage: Stage) -> runs.Watch | None:
     try:
-        return runs.watch(stage.run_id, 0, here=scene.here).over
+        return runs.watch(stage.run_id, 0, here=scene.here)
     except StoreError:
-        return False  # the disk is full at this moment
+        return None  # the disk is full at this moment
 
 
-def _wait(scene: Scene, stage: Stage, seconds: float, *, until_told: bool = False) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and not (until_told and stage.told) and not _over(scene, stage):
+def _over(scene: Scene, stage: Stage) -> bool:
+    watch = _watched(scene, stage)
+    return watch is not None and watch.over
+
+
+def _wait_for_moment(scene: Scene, stage: Stage, drill: Drill, budget_s: float) -> None:
+    """Wait until the fault is to strike, or the run is over.
+
+    Moments are of what the run did, or of its budget, and not of how long runs took before: one with warm caches or on a busy
+    machine takes another time.
+    """
+    began = time.monotonic()
+    due = began + drill.moment * START_S if drill.starting else 0.0
+    while (now := time.monotonic()) < began + OVER_S and (not due or now < due):
         stage.processes()
-        time.sleep(0.05)
+        watch = _watched(scene, stage)
+        if watch is not None and watch.over:
+            return
+        if watch is not None and watch.progress.total and stage.told and not due:
+            done, total = watch.progress.done, watch.progress.total
+            probes, beyond = strike_at(drill, total)
+            if done >= probes or watch.progress.elapsed_s >= BUDGET_SHARE * drill.moment * budget_s:
+                usual_s = min(LONGEST_WAIT_S, (now - began) / (done + 1)) if done < total else 0.0
+                due = now + beyond * usual_s
+        time.sleep(min(0.05, max(0.0, due - now)) if due else 0.05)
 
 
 def _until_over(scene: Scene, stage: Stage, *, cancel: bool) -> bool:
@@ -278,11 +297,8 @@ def drill_all(asked: argparse.Namespace) -> tuple[list[Result], list[str]]:
         impossible = [] if mounted else ["full", "full briefly"]
         impossible += [] if scene.preload else ["clock"]
         usable = tuple(fault for fault in chosen if fault.action not in impossible)
-        lengths = [asked.usual_s]
         for index, drill in enumerate(drills(asked.count, asked.seed, usable)):
-            result = carry_out(scene, drill, SHARE_STRUCK * median(lengths), asked)
-            if drill.fault.action in ("none", "clock"):
-                lengths = [*lengths[1:], result.run_s] if index == 0 else [*lengths, result.run_s]
+            result = carry_out(scene, drill, asked)
             results.append(result)
             _say(
                 f"{index + 1:3} {result.fault:24} at {result.moment_s:5.1f} s: {result.state:12} {result.seconds:5.1f} s "
@@ -319,7 +335,6 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", action="append", choices=[fault.name for fault in FAULTS], metavar="FAULT")
     parser.add_argument("--runtime", default="torch-eager", help="what probes; it must be installed")
     parser.add_argument("--budget-s", type=float, default=6.0, help="seconds of probing in one drill")
-    parser.add_argument("--usual-s", type=float, default=12.0, help="seconds that a run takes at most; faults strike within it")
     return parser.parse_args(arguments)
 
 

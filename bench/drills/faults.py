@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 DAY_S = 86_400
 TARGETS = ("worker", "run", "supervisor", "disk")
+STARTING_SHARE = 0.25
+START_S = 2.0
+"""A run takes longer from its acknowledgement to its first outcome, on any machine: two interpreters and a framework start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +53,31 @@ class Drill:
 
     Args:
         fault: what happens.
-        moment: when, as a share of how long an undisturbed run takes, from the moment that the run was acknowledged.
-        after_first: count the moment, cut to a third, from the first outcome that was told, so that there is something to lose.
+        moment: when, as a share of what the run is to do: see `strike_at`.
+        starting: strike while the run starts, within that share of `START_S` from its acknowledgement, before there is anything
+            to lose; otherwise while it measures or answers.
         jump_s: of the wall clock, for `clock`.
         lasting_s: of a pause, and of a disk that is full briefly.
     """
 
     fault: Fault
     moment: float
-    after_first: bool
+    starting: bool
     jump_s: int
     lasting_s: float
+
+
+def strike_at(drill: Drill, total: int) -> tuple[int, float]:
+    """Return after how many of the planned probes a fault strikes, and after which share of a usual probe beyond them.
+
+    What a worker is hit in has to be one that still works: never after the last probe. All others may strike in the answer too.
+
+    Args:
+        drill: that does not strike at the start.
+        total: probes that are planned.
+    """
+    place = drill.moment * (total if drill.fault.target == "worker" else total + 1)
+    return int(place), place % 1
 
 
 def drills(count: int, seed: int, faults: tuple[Fault, ...] = FAULTS) -> tuple[Drill, ...]:
@@ -76,5 +93,5 @@ def drills(count: int, seed: int, faults: tuple[Fault, ...] = FAULTS) -> tuple[D
     while len(found) < count:
         for fault in order.sample(faults, len(faults)):
             jump_s = order.choice((-DAY_S, -3600, -5, 5, 3600, DAY_S))
-            found.append(Drill(fault, order.random(), order.random() < 0.5, jump_s, order.uniform(0.2, 2.0)))
+            found.append(Drill(fault, order.random(), order.random() < STARTING_SHARE, jump_s, order.uniform(0.2, 2.0)))
     return tuple(found[:count])

@@ -31,7 +31,7 @@ _CHECK = (
     "said = [r[0] for r in c.execute('PRAGMA integrity_check')]; "
     "said += ['broken reference %s' % (r,) for r in c.execute('PRAGMA foreign_key_check')]; print(json.dumps(said))"
 )
-DOCUMENT = {
+DOCUMENT: dict[str, Any] = {
     "schema": 1,
     "name": "drill",
     "task": "infer",
@@ -40,14 +40,15 @@ DOCUMENT = {
     "model": {
         "blocks": [
             {
-                "name": "tower",
+                "name": f"tower {width}",
                 "kind": "dense_tower",
                 "repeats": 1,
-                "widths": [64, 64],
+                "widths": [width, width],
                 "activation": "relu",
                 "last_activation": "relu",
                 "first": 1,
             }
+            for width in (64, 96, 128, 160, 192, 224, 256, 320)
         ]
     },
 }

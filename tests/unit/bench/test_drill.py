@@ -9,7 +9,7 @@ from filelock import FileLock
 
 from bench.compiled import build
 from bench.drill import Result, verdict
-from bench.drills.faults import FAULTS, TARGETS, drills
+from bench.drills.faults import FAULTS, TARGETS, Drill, drills, strike_at
 from bench.drills.scene import fill, harmed, held_leases, marked_pids
 from core.run import FINAL_STATES
 
@@ -21,6 +21,9 @@ MAKE = (
     "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('create table t (x)'); "
     "c.executemany('insert into t values (?)', [('y' * 900,)] * 90); c.commit()"
 )
+
+
+_BY_TARGET = {fault.target: fault for fault in FAULTS}
 
 
 def _result(fault: str, *findings: str, struck: bool = True) -> Result:
@@ -38,6 +41,16 @@ def test_equal_seeds_give_equal_drills_and_every_fault_is_drilled() -> None:
     assert drills(60, 7) != drills(60, 8)
     assert {drill.fault for drill in drills(len(FAULTS) + 1, 7)} == set(FAULTS)
     assert len(drills(200, 0)) == 200
+
+
+def test_faults_strike_after_any_probe_and_a_worker_only_while_probes_are_left() -> None:
+    struck = {
+        part: {strike_at(Drill(fault, share / 100, False, 0, 0.0), 4)[0] for share in range(100)}
+        for part, fault in _BY_TARGET.items()
+    }
+    assert struck["worker"] == {0, 1, 2, 3}
+    assert struck["run"] == struck["supervisor"] == struck["disk"] == {0, 1, 2, 3, 4}
+    assert 0.1 < sum(drill.starting for drill in drills(200, 0)) / 200 < 0.4
 
 
 def test_one_finding_or_a_fault_that_never_strikes_falls_short() -> None:
