@@ -15,6 +15,7 @@ _DEEPEST = 20
 _PLAIN_ATTRIBUTES = frozenset({"shape", "dtype", "device", "ndim", "is_cuda", "requires_grad", "layout", "size", "itemsize",
     "is_sparse",
                                "names", "name", "is_leaf", "nbytes"})
+_KERNEL_INDICES = frozenset({"blockIdx", "threadIdx", "blockDim", "gridDim"})
 _TO_PLAIN = frozenset({"item", "tolist", "asscalar", "size", "dim", "numel", "nelement", "ndimension", "data_ptr", "element_size",
                        "stride", "get_device", "type", "is_contiguous", "storage", "storage_offset", "is_floating_point",
                        "as_list",
@@ -136,7 +137,8 @@ def _of_attribute(node: ast.Attribute, scope: Scope, depth: int) -> str:
         if holder is not None and node.attr in holder.attributes:
             return holder.attributes[node.attr].kind
         return UNKNOWN
-    if node.attr in _PLAIN_ATTRIBUTES:
+    inner = node.value.attr if isinstance(node.value, ast.Attribute) else ""
+    if node.attr in _PLAIN_ATTRIBUTES or inner in _KERNEL_INDICES:
         return PLAIN
     base = kind_of_expression(node.value, scope, depth + 1)
     if base in ON_DEVICE:

@@ -272,7 +272,8 @@ def bind(target: ast.expr, value: ast.expr, view: View, kind: str | None = None)
     if isinstance(value, ast.Constant) and value.value is None and isinstance(target,
         ast.Name) and view.scope.find(target.id).dotted:
         return  # "except ImportError: name = None" does not change what the name is where it is used
-    found = Value("" if kind is not None else view.dotted(value), kind if kind is not None else view.kind(value))
+    told = kind if kind is not None else view.kind(value)
+    found = Value("" if kind is not None or told == PLAIN else view.dotted(value), told)  # a number read off a name is no name
     if isinstance(target, ast.Name):
         view.scope.names[target.id] = _settled(found, target.id, value, view)
     elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id in ("self", "cls"):

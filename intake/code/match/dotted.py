@@ -14,6 +14,7 @@ _CUDA = {
     "torch.cuda.is_bf16_supported": "cuda-query", "torch.cuda.is_initialized": "cuda-query",
     "torch.cuda.get_arch_list": "cuda-query",
     "torch.cuda.amp": "torch-amp", "torch.amp": "torch-amp", "torch.autocast": "torch-amp",
+    "torch.GradScaler": "torch-amp",
     "torch.get_autocast_gpu_dtype": "torch-amp", "torch.set_autocast_gpu_dtype": "torch-amp",
     "torch.get_autocast_dtype": "torch-amp", "torch.set_autocast_dtype": "torch-amp", "torch.is_autocast_enabled": "torch-amp",
     "torch.set_autocast_enabled": "torch-amp", "torch.clear_autocast_cache": "torch-amp",

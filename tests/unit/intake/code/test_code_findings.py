@@ -54,6 +54,9 @@ def found(text: str, rule: str) -> Finding:
     ("import torch\nz = torch.zeros(n.item())", "data-shape"),
     ("import torch\nx = y.double()", "fp64"),
     ("import torch\nd = torch.get_autocast_gpu_dtype()", "torch-amp"),
+    ("import torch\nscaler = torch.GradScaler(device)", "torch-amp"),
+    ("from torch.nn.modules.rnn import LSTM\nlayer = LSTM(8, 8)", "recurrent"),
+    ("from torch.nn.modules.conv import Conv3d\nlayer = Conv3d(8, 8, 3)", "conv3d"),
     ("import tensorflow as tf\nn = int(tf.math.count_nonzero(x == 2))", "host-float"),
     ("import tensorflow as tf\nif tf.size(a) < tf.size(b):\n  pass", "tensor-branch"),
     ("import torch\na, b = (one.to(d) for one in batch)\nn += b.sum().item()", "host-item"),
@@ -108,6 +111,11 @@ def test_a_construct_is_found(text: str, rule: str) -> None:
 ])
 def test_what_only_looks_like_it_is_left_alone(text: str) -> None:
     assert rules(text) == set()
+
+
+def test_a_number_that_a_kernel_reads_is_told_where_it_is_read_alone() -> None:
+    text = "from numba import cuda\n@cuda.jit\ndef k(x):\n  t = cuda.blockIdx.x\n  if t > 0:\n    x[t] = 1"
+    assert {line for rule, line in rules(text) if rule == "python-cuda"} == {1, 2, 4}
 
 
 def test_a_line_in_the_middle_of_a_chain_is_the_one_that_is_told() -> None:
