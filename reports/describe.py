@@ -5,6 +5,7 @@ from core.advice import Recommendation
 from core.probe import Measurement
 from core.run import Run
 from reports.gather import listed
+from reports.ranked_by import ranked_by
 from reports.roof import device_of, op_marks, points_of, roof_of
 from reports.view import figure, share_rows
 
@@ -32,15 +33,16 @@ def describe(chart: str, subject: Recommendation | Run) -> str:
 def _candidates(advice: Recommendation) -> str:
     if not advice.ranked:
         return "No candidate has a step time."
+    what = ranked_by(advice)
     first, last = advice.ranked[0], advice.ranked[-1]
-    text = f"Step time of {len(advice.ranked)} candidates with 80 % bands."
-    text += f" First: {first.candidate.label}, {figure(first.step_time_s).full}."
+    text = f"{what.name.capitalize()} of {len(advice.ranked)} candidates with 80 % bands."
+    text += f" First: {first.candidate.label}, {figure(what.of(first), what.written).full}."
     if len(advice.ranked) > 1:
-        text += f" Last: {last.candidate.label}, {figure(last.step_time_s).full}."
+        text += f" Last: {last.candidate.label}, {figure(what.of(last), what.written).full}."
     if advice.equal:
         text += f" Equal to the chosen one as far as can be told: {listed(tuple(dict.fromkeys(advice.equal)))}."
     if advice.unranked:
-        text += f" {len(advice.unranked)} without a step time."
+        text += f" {len(advice.unranked)} without a {what.name}."
     return text
 
 

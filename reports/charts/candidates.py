@@ -6,8 +6,8 @@ from core.advice import Estimate, Recommendation
 from core.quantity import TIERS
 from reports.charts.frame import (
     MARK_AT,
+    OBJECTIVE_LABELS,
     ROW_HEIGHT,
-    SECONDS_LABEL,
     Layered,
     Row,
     cut,
@@ -21,12 +21,15 @@ from reports.charts.frame import (
     tooltips,
 )
 from reports.describe import describe
+from reports.ranked_by import RankedBy, ranked_by
 from reports.theme import TIER_LOOKS, Theme, theme_named
 from reports.view import UNKNOWN, figure, mark_of, shortlist
 
 
 def candidates(recommendation: Recommendation | None, theme: str = "light", limit: int = 24) -> Layered | None:
-    """Draw each candidate's step time with its band, best first; those without one follow, marked as unknown.
+    """Draw what candidates are ranked by with its band, best first; those without it follow, marked as unknown.
+
+    That is the step time, the cost or the energy.
 
     Args:
         recommendation: None or an empty one draws nothing.
@@ -34,36 +37,39 @@ def candidates(recommendation: Recommendation | None, theme: str = "light", limi
         limit: rows at most, see `reports.view.shortlist`.
 
     Returns:
-        The chart, or None when no candidate has a step time.
+        The chart, or None when no candidate has such a figure.
     """
     if recommendation is None or not recommendation.ranked:
         return None
     look = theme_named(theme)
     every = recommendation.ranked + recommendation.unranked
-    shown = _rows(recommendation, shortlist(every, limit))
+    what = ranked_by(recommendation)
+    shown = _rows(recommendation, shortlist(every, limit), what)
     known = [value for row in shown if "mid" in row for value in (row["low"], row["high"])]
     if not known:
         return None
     low, high = log_domain(known)
     axis = alt.Axis(
-        title="step time, logarithmic", values=log_ticks(low, high), labelExpr=SECONDS_LABEL, grid=True, labelOverlap="greedy"
-    )
+        title=f"{what.name}, logarithmic", values=log_ticks(low, high), labelExpr=OBJECTIVE_LABELS[what.objective], grid=True,
+        labelOverlap="greedy",
+    )  # fmt: skip
     scale = alt.Scale(type="log", domain=[low, high], nice=False)
-    layers = [_chosen(look), *_marks(shown, look, axis, scale), *row_names(look), *row_picks(look, _tooltip())]
+    layers = [_chosen(look), *_marks(shown, look, axis, scale), *row_names(look), *row_picks(look, _tooltip(what.name))]
     hidden = len(every) - len(shown)
     subtitle = "points with 80 % bands, best first; overlapping bands are too close to call" + (
         f"; {hidden} more are not drawn" if hidden else ""
     ) + ("; each of as many requests as it takes at once" if any(one.candidate.requests for one in every) else "")
     return finish(
-        layers, shown, look, "Step time of each candidate", subtitle, describe("candidates", recommendation), alt.Step(ROW_HEIGHT)
-    )
+        layers, shown, look, f"{what.name.capitalize()} of each candidate", subtitle, describe("candidates", recommendation),
+        alt.Step(ROW_HEIGHT),
+    )  # fmt: skip
 
 
-def _rows(recommendation: Recommendation, estimates: tuple[Estimate, ...]) -> list[Row]:
+def _rows(recommendation: Recommendation, estimates: tuple[Estimate, ...], what: RankedBy) -> list[Row]:
     rows: list[Row] = []
     for estimate in estimates:
-        step = estimate.step_time_s
-        shown = figure(step)
+        value = what.of(estimate)
+        shown = figure(value, what.written)
         mark = mark_of(recommendation, estimate)
         label = estimate.candidate.label
         row: Row = {
@@ -76,9 +82,9 @@ def _rows(recommendation: Recommendation, estimates: tuple[Estimate, ...]) -> li
             "band": shown.band or UNKNOWN,
             "tier": shown.tier or "missing",
         }
-        if step is not None and step.low > 0:
-            row |= {"low": step.low, "mid": step.mid, "high": step.high}
-        if step is None:
+        if value is not None and value.low > 0:
+            row |= {"low": value.low, "mid": value.mid, "high": value.high}
+        if value is None:
             row["value"] = "not known yet"
         rows.append(row)
     return rows
@@ -93,8 +99,8 @@ def _chosen(theme: Theme) -> alt.Chart:
     return band.transform_filter(alt.datum.strong)
 
 
-def _tooltip() -> list[alt.Tooltip]:
-    return tooltips(("candidate", "candidate"), ("value", "step time"), ("band", "80 % band"), ("tier", "tier"))
+def _tooltip(name: str) -> list[alt.Tooltip]:
+    return tooltips(("candidate", "candidate"), ("value", name), ("band", "80 % band"), ("tier", "tier"))
 
 
 def _marks(rows: list[Row], theme: Theme, axis: alt.Axis, scale: alt.Scale) -> list[alt.Chart]:

@@ -21,7 +21,8 @@ SECONDS_LABEL = (
     " : datum.value >= 1e-6 ? format(datum.value * 1e6, '.3~f') + ' µs' : format(datum.value * 1e9, '.3~f') + ' ns'"
 )
 SI_LABEL = "replace(format(datum.value, '.3~s'), /([kMGTP])/, ' $1')"
-"""Vega expressions that write an axis label in its natural unit."""
+OBJECTIVE_LABELS = {"time": SECONDS_LABEL, "cost": "'$' + format(datum.value, ',.3~r')", "energy": SI_LABEL + " + 'J'"}
+"""Vega expressions that write an axis label in its natural unit; the last by objective."""
 
 Row = dict[str, Any]
 Layered = alt.LayerChart

@@ -9,9 +9,8 @@ from reports.charts.frame import (
     BAR_DOWN,
     BAR_HEIGHT,
     MARK_AT,
+    OBJECTIVE_LABELS,
     ROW_HEIGHT,
-    SECONDS_LABEL,
-    SI_LABEL,
     Layered,
     Row,
     cut,
@@ -27,7 +26,6 @@ from reports.view import UNKNOWN, Figure
 
 SHARE_HEIGHT = 34
 TITLES = {"time": "Time", "cost": "Cost", "energy": "Energy"}
-_USD_LABEL = "'$' + format(datum.value, ',.3~r')"
 
 
 def shares(split: Split, theme: str = "light") -> Layered | None:
@@ -93,8 +91,7 @@ def singles(split: Split, what: str = "time", theme: str = "light", amount: str 
     if not known:
         return None
     look = theme_named(theme)
-    label = {"time": SECONDS_LABEL, "cost": _USD_LABEL, "energy": SI_LABEL + " + 'J'"}[what]
-    axis = alt.Axis(title=None, labelExpr=label, tickCount=4, labelOverlap="greedy")
+    axis = alt.Axis(title=None, labelExpr=OBJECTIVE_LABELS[what], tickCount=4, labelOverlap="greedy")
     x = alt.X("mid", type="quantitative", axis=axis, scale=alt.Scale(domain=[0, max(known) * 1.04 or 1.0], nice=False))
     title = time_title(split.mode) if what == "time" else ", ".join(filter(None, (TITLES[what], amount)))
     subtitle = "with 80 % bands; what is recommended is in colour"

@@ -121,6 +121,19 @@ def test_the_candidates_chart_holds_every_candidate_with_its_band() -> None:
         )
 
 
+@pytest.mark.parametrize(("objective", "field"), [("cost", "cost_usd"), ("energy", "energy_j")])
+def test_candidates_that_were_ranked_by_another_figure_are_drawn_by_it(objective: str, field: str) -> None:
+    chart = charts.candidates(replace(advice_of(RUN), objective=objective))
+    assert chart is not None
+    spec = chart.to_dict()
+    assert spec["title"]["text"] == f"{objective.capitalize()} of each candidate"
+    assert spec["description"].startswith(f"{objective.capitalize()} of ")
+    drawn = {row["candidate"]: row.get("mid") for row in rows_of(spec)}
+    told = {one.candidate.label: getattr(one, field) for one in advice_of(RUN).ranked}
+    assert any(drawn.values())
+    assert all(drawn[label] == (None if value is None or not value.mid else value.mid) for label, value in told.items())
+
+
 def test_a_candidate_without_a_step_time_is_named_but_not_drawn_at_zero() -> None:
     row = rows_of(spec_of("candidates"))[-1]
     assert (row["name"], row["value"]) == ("keras-torch on cpu:0", "not known yet")
