@@ -99,16 +99,18 @@ class SetAside:
         arguments_bytes: what the program is given.
         results_bytes: what it gives out.
         temporary_bytes: what lies beside at the worst moment.
+        reused_bytes: of the results, what is written into memory of arguments that were given away (donated); it counts once.
     """
 
     arguments_bytes: int
     results_bytes: int
     temporary_bytes: int
+    reused_bytes: int = 0
 
     @property
     def total_bytes(self) -> int:
         """All of it."""
-        return self.arguments_bytes + self.results_bytes + self.temporary_bytes
+        return self.arguments_bytes + self.results_bytes + self.temporary_bytes - self.reused_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +122,14 @@ class Compiled:
         arguments: how many tensors the program is given; they are the graph's first.
         memory: None where the compiler is not followed.
         silent: why it is not; empty where it is.
+        reused_bytes: of the results, what the program writes into memory of its arguments, whatever compiles it.
     """
 
     compiler: str
     arguments: int
     memory: SetAside | None
     silent: str = ""
+    reused_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

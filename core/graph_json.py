@@ -1,6 +1,7 @@
 """Graphs as JSON: short rows, since a large model has tens of thousands; read with every field checked."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from typing import cast
 
 from core.errors import BadInput
@@ -37,8 +38,8 @@ def compiled_to_json(compiled: Compiled | None) -> list[object] | None:
     if compiled is None:
         return None
     memory = compiled.memory
-    row = None if memory is None else [memory.arguments_bytes, memory.results_bytes, memory.temporary_bytes]
-    return [compiled.compiler, compiled.arguments, row, compiled.silent]
+    row = None if memory is None else list(astuple(memory))
+    return [compiled.compiler, compiled.arguments, row, compiled.silent, compiled.reused_bytes]
 
 
 def compiled_from_json(row: object) -> Compiled | None:
@@ -49,9 +50,9 @@ def compiled_from_json(row: object) -> Compiled | None:
     """
     if row is None:
         return None
-    compiler, arguments, sizes, silent = _rows(row)
+    compiler, arguments, sizes, silent, *reused = _rows(row)
     memory = None if sizes is None else SetAside(*(_index(one, MOST_VALUE + 1) for one in _rows(sizes)))
-    return Compiled(str(compiler)[:100], _whole(arguments), memory, str(silent)[:200])
+    return Compiled(str(compiler)[:100], _whole(arguments), memory, str(silent)[:200], *map(_whole, reused[:1]))
 
 
 def graph_from_json(plain: object) -> Graph | Parameters:

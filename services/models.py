@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from core import format as fmt
 from core.errors import BadInput, one_line
 from core.graph import MARKS, Graph, SetAside
 from core.low_rank import adapter_parameters
@@ -135,9 +136,11 @@ def program_memory(picture: Picture) -> tuple[ProgramMemory, ...]:
     """Return the memory of the program that a file holds, as it is told; nothing where the file holds no compiler's program."""
     if picture.compiled is None:
         return ()
-    followed = "its rules followed step by step; neither compiled nor measured"
+    reused = picture.compiled.reused_bytes
+    shared = f"; {fmt.memory(reused)} of the results are written where arguments lay, and count once" if reused else ""
+    followed = f"its rules followed step by step; neither compiled nor measured{shared}"
     how = followed if picture.compiled.memory is not None else f"not told: {picture.compiled.silent}"
-    general = "liveness analysis, which knows no compiler" if picture.program is not None else "not told: sizes are open"
+    general = f"liveness analysis, which knows no compiler{shared}" if picture.program is not None else "not told: sizes are open"
     return (
         ProgramMemory("compiled", f"as {picture.compiled.compiler} lays it out", picture.compiled.memory, how),
         ProgramMemory("any_target", "on any target", picture.program, general),

@@ -85,8 +85,7 @@ def _picture(plain: Any) -> Picture:
 
 
 def _set_aside(row: Sequence[Any]) -> SetAside:
-    given, results, temporary = map(_whole, row)
-    return SetAside(given, results, temporary)
+    return SetAside(*map(_whole, row))
 
 
 def _check(picture: Picture) -> None:

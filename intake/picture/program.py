@@ -27,7 +27,8 @@ def program_of(graph: Graph, spans: Sequence[Span], dtype: str) -> SetAside | No
     beside = [span for span in spans if span.storage not in answered]
     given = sum(_bytes_of(graph, at) for at in range(graph.compiled.arguments))
     results = sum(_bytes_of(graph, at) for at in graph.outputs)
-    return SetAside(given, results, greatest(peaks(beside, {}), {WORD: DTYPE_BITS[dtype] // 8}))
+    temporary = greatest(peaks(beside, {}), {WORD: DTYPE_BITS[dtype] // 8})
+    return SetAside(given, results, temporary, graph.compiled.reused_bytes)
 
 
 def _bytes_of(graph: Graph, at: int) -> int:

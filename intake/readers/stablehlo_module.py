@@ -44,7 +44,7 @@ _WITH_REGIONS = frozenset({
     "while", "if", "case", "all_reduce", "reduce", "reduce_window", "map", "manual_computation", "named_computation",
 })  # fmt: skip
 """Operations whose bodies are read."""
-_DONATED = ("tf.aliasing_output", "jax.buffer_donor")
+_ALIASED, _DONOR = "tf.aliasing_output", "jax.buffer_donor"
 _NUMBERS = ("_dimensions", "_dimension", "_dims", "_dim", "_map")
 """Ends of the names of the fields in which dialects keep axes."""
 
@@ -178,8 +178,16 @@ class _Reading:
             names.append(self._text(said, "jax.arg_info") or self._name(argument.location))
             roles.append("constant" if self._text(said, "jax.global_constant") else "")
         results = [self._text(said, "jax.result_info") for said in self._rows(operation, "res_attrs", len(region.returns))]
-        donated = tuple(at for at, said in enumerate(attributes) if said is not None and any(one in said for one in _DONATED))
+        donated = tuple(self._donated(attributes, len(results)))
         return Function(region, tuple(names), tuple(roles), tuple(results), donated)
+
+    def _donated(self, attributes: list[Any], results: int) -> Iterator[tuple[int, int]]:
+        for at, said in enumerate(attributes):
+            if said is not None and _ALIASED in said:
+                result = said[_ALIASED].value if isinstance(said[_ALIASED], self.ir.IntegerAttr) else -1
+                yield at, result if 0 <= result < results else -1
+            elif said is not None and _DONOR in said:
+                yield at, -1
 
     def _rows(self, operation: Any, name: str, count: int) -> list[Any]:
         rows = list(operation.attributes[name]) if name in operation.attributes else []

@@ -88,14 +88,15 @@ class Function:
         names: of its arguments, as the program that was traced called them; empty texts where the file does not tell.
         roles: of its arguments where the file tells them (`core.graph.ROLES`), else empty texts.
         results: names of its results where the file tells them.
-        donated: arguments whose memory it may write its results into.
+        donated: places of (argument, result): the result is written into the memory of the argument. The result is -1 where the
+            compiler is to find one.
     """
 
     region: Region
     names: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
-    donated: tuple[int, ...] = ()
+    donated: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,11 @@ the rest the largest is placed first, into the narrowest gap) and service/buffer
 smaller buffers until it is written); service/copy_insertion.cc (what a loop changes has a buffer of its own).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from intake.xla_cpu.copies import with_copies
+from intake.xla_cpu.donated import all_before, owner_of
 from intake.xla_cpu.fusion import Kernel, kernels_of
 from intake.xla_cpu.hlo import Body, Op
 from intake.xla_cpu.order import ordered
@@ -57,15 +58,19 @@ class Timeline:
         self.buffers.append(made)
         return made
 
-    def run(self, body: Body, given: Sequence[Buffer | None]) -> "Run":
+    def run(self, body: Body, given: Sequence[Buffer | None], donated: Mapping[int, int] | None = None) -> "Run":
         """Go through a body.
 
         Args:
             body: of it.
             given: where its parameters lie; None is memory that is not the program's own.
+            donated: operations that are written into the memory of parameters, by those.
         """
-        body = with_copies(body)
-        run = Run(self, body, kernels_of(body), dict(zip(body.parameters, given, strict=True)))
+        donated = donated or {}
+        body = with_copies(body, donated)
+        places = dict(zip(body.parameters, given, strict=True))
+        homes = {result: place for at, result in donated.items() if result != at and (place := places[at]) is not None}
+        run = Run(self, body, kernels_of(body), places, homes, frozenset(donated))
         run.through()
         return run
 
@@ -79,6 +84,8 @@ class Run:
         body: of it.
         kernels: of the body.
         given: where its parameters lie.
+        homes: memory of parameters that results are written into, by those.
+        lent: parameters whose memory may be written into.
         places: where each operation's results lie.
         read: by what each operation was read, and when.
     """
@@ -87,6 +94,8 @@ class Run:
     body: Body
     kernels: dict[int, Kernel]
     given: dict[int, Buffer | None]
+    homes: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
+    lent: frozenset[int] = frozenset()
     places: dict[int, list[Buffer | None]] = field(default_factory=dict[int, "list[Buffer | None]"])
     read: dict[int, dict[int, int]] = field(default_factory=dict[int, "dict[int, int]"])
 
@@ -131,10 +140,7 @@ class Run:
         return last
 
     def _owner(self, at: int) -> int:
-        while at not in self.kernels and self.body.ops[at].name in {"reshape", "bitcast_convert"}:
-            self.body.effort.spend()
-            at = self.body.ops[at].operands[0]
-        return at
+        return owner_of(self.body, self.kernels, at)
 
     def _place(self, at: int, last: dict[int, int]) -> list[Buffer | None]:
         op = self.body.ops[at]
@@ -148,6 +154,8 @@ class Run:
             return list(self.places[op.operands[0]])
         if op.name == "while":
             return self._loop(op, last)
+        if at in self.homes:
+            return [self._home(at, last)]
         if op.name == "sort" and len(set(op.operands)) == len(op.operands):
             free = [self._free(one, at, size, last) for one, size in zip(op.operands, op.parts, strict=True)]
             return [self.time.new(size) if place is None else place for place, size in zip(free, op.parts, strict=True)]
@@ -158,31 +166,22 @@ class Run:
                     return [place]
         return [self.time.new(size) for size in op.parts]
 
+    def _home(self, at: int, last: dict[int, int]) -> Buffer:
+        """Return where what is written into an argument's memory lies: in an operand's place where that lies there too."""
+        home, kernel, size = self.homes[at], self.kernels[at], self.body.ops[at].parts[0]
+        if not any(self.places[one][0] is home for one in kernel.reads(self.body)):
+            for one in kernel.shared(self.body):
+                place = self._free(one, at, size, last)
+                if place is not None and not place.meets(home):
+                    self.time.buffers = [other for other in self.time.buffers if other is not place]
+                    return place
+        return Buffer(size, self.time.clock, self.time.clock)
+
     def _free(self, one: int, at: int, size: int, last: dict[int, int]) -> Buffer | None:
         """Return the memory of an operand where nothing needs it after an operation whose result has its size."""
         place, owner = self.places[one][0], self._owner(one)
         free = place is not None and last.get(owner) == at and last.get(one) == at and owner not in self.given
         return place if free and place is not None and place.size == size and self.body.ops[owner].name != "part" else None
-
-    def done_before(self, writer: int, given: int) -> bool:
-        """Whether all that reads something given comes before what is written in its place, whatever the order of work is.
-
-        What is to be copied is settled before the order of work is.
-        """
-        kernel = self.kernels.get(self._owner(writer))
-        if kernel is None:
-            return True
-        inside = given in kernel.shared(self.body)
-        left = {one for one in self.read.get(given, {}) if one != kernel.at or not inside}
-        todo, seen = [*kernel.reads(self.body)], set[int]()
-        while todo and left:
-            self.body.effort.spend()
-            at = todo.pop()
-            if at not in seen:
-                seen.add(at)
-                left.discard(at)
-                todo += self._reads(at)
-        return not left
 
     def _loop(self, op: Op, last: dict[int, int]) -> list[Buffer | None]:
         """Go through a loop: what it changes lies in one buffer, in that of its first value where nothing else needs it."""
@@ -195,7 +194,7 @@ class Run:
             alone = not any(place is other for other in carried)
             owned = (
                 place is not None
-                and self._owner(at) not in self.given
+                and (self._owner(at) not in self.given or self._owner(at) in self.lent)
                 and alone
                 and self.body.ops[last.get(self._owner(at), at)] is op
             )
@@ -217,7 +216,8 @@ class Run:
             writer = run.kernels.get(inner.returns[i])
             shared = writer is not None and inner.parameters[i] in writer.shared(inner) and readers.get(writer.at) == ended
             late = ended > made.born or (ended == made.born and not shared)
-            if late or not run.done_before(inner.returns[i], inner.parameters[i]):  # read as it was: it is copied at the start
+            before_it = all_before(run.body, run.kernels, set(readers), inner.returns[i], inner.parameters[i])
+            if late or not before_it:  # read as it was: it is copied at the start
                 self.time.buffers.append(Buffer(place.size, start, ended))
             self.time.buffers = [one for one in self.time.buffers if one is not made]
         for place in carried:

@@ -3,6 +3,7 @@
 Source: xla/service/copy_insertion.cc (github.com/openxla/xla).
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from intake.xla_cpu.fusion import IN_PLACE
@@ -12,11 +13,12 @@ COPY = "copied"
 """Name of the operation that is added."""
 
 
-def with_copies(body: Body) -> Body:
+def with_copies(body: Body, donated: Collection[int] = ()) -> Body:
     """Return a body in which nothing is written into that has another use; of several that write, the last needs no copy.
 
     Args:
         body: simplified.
+        donated: parameters that may be written into.
     """
     slots: dict[int, list[tuple[int, int]]] = {}
     for at, op in body.ops.items():
@@ -26,7 +28,7 @@ def with_copies(body: Body) -> Body:
     after: dict[int, list[int]] = {}
     ops = dict(body.ops)
     for source, takers in slots.items():
-        given = body.ops[source].name in {"parameter", "constant"}
+        given = body.ops[source].name in {"parameter", "constant"} and source not in donated
         inside = given and source in body.parameters and len(takers) == 1
         for at, slot in takers if given and not inside else takers[:-1]:
             operand = body.ops[at].operands[slot]

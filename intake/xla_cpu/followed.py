@@ -28,12 +28,10 @@ def check_program(program: Program) -> None:
         program: it.
 
     Raises:
-        NotFollowed: it is for several devices, or gives memory of its arguments away.
+        NotFollowed: it is for several devices.
     """
     if program.devices > 1:
         raise NotFollowed("programs for several devices are not followed")
-    if program.functions[program.main].donated:
-        raise NotFollowed("arguments whose memory is given away (donated) are not followed")
 
 
 def check_value(value: Value) -> None:

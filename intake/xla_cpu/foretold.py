@@ -1,6 +1,9 @@
 """What people are told of XLA's CPU compiler and a program: bytes where it is followed, else the reason why it is not."""
 
-from core.graph import Compiled
+from math import prod
+from typing import cast
+
+from core.graph import DTYPE_BITS, Compiled
 from core.symbols import MOST_VALUE
 from intake.readers.stablehlo_program import Program
 from intake.xla_cpu.effort import Effort, NotFollowed
@@ -28,4 +31,12 @@ def foretold(program: Program, effort: Effort | None = None) -> Compiled:
         why = f"something in it does not go together ({str(error)[:60]})"
     if memory is not None and memory.total_bytes > MOST_VALUE:
         memory, why = None, "its sizes are beyond what is counted"
-    return Compiled(COMPILER, count, memory, why)
+    return Compiled(COMPILER, count, memory, why, _reused(program))
+
+
+def _reused(program: Program) -> int:
+    """Return the bytes of results that the program writes into memory of its arguments; none where sizes are open."""
+    main = program.functions[program.main]
+    types = [main.region.arguments[at].type for at, _ in main.donated]
+    fixed = [(shape, dtype) for shape, dtype in types if all(isinstance(extent, int) for extent in shape)]
+    return sum(prod(cast("tuple[int, ...]", shape)) * DTYPE_BITS[dtype] // 8 for shape, dtype in fixed)

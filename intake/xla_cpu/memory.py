@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from core.graph import SetAside
 from intake.readers.stablehlo_program import Program
 from intake.xla_cpu.buffers import ALIGNMENT, POINTER, Buffer, Timeline
+from intake.xla_cpu.donated import donated_of, with_donated
 from intake.xla_cpu.effort import Effort
 from intake.xla_cpu.lower import lower
 
@@ -24,29 +25,38 @@ def planned(program: Program, effort: Effort | None = None) -> SetAside:
     """
     effort = effort or Effort()
     body = lower(program, effort)
+    donated = donated_of(program, body)
+    body = with_donated(body, donated)
     time = Timeline()
-    answers = time.run(body, [None] * len(body.parameters)).returned
+    lent = {at: Buffer(body.ops[at].parts[0], 0, 0, answer=True) for at in donated}
+    run = time.run(body, [lent.get(at) for at in body.parameters], donated)
+    answers = run.returned
     for at in (one for one in answers if one is not None):
         at.answer = True
     given = sum(body.ops[at].parts[0] for at in body.parameters)
     table = POINTER * len(answers) if len(answers) > 1 else 0
     results = sum(body.ops[at].parts[0] for at in body.returns) + table
-    return SetAside(given, results, packed(spared(time.buffers, effort), effort))
+    written = [[place, *(made for made in run.places[donated[at]] if made not in (None, place))] for at, place in lent.items()]
+    left = spared(time.buffers, effort, written)
+    return SetAside(given, results, packed(left, effort), sum(place.size for place in lent.values()))
 
 
-def spared(buffers: Sequence[Buffer], effort: Effort) -> list[Buffer]:
+def spared(buffers: Sequence[Buffer], effort: Effort, written: Sequence[Sequence[Buffer]] = ()) -> list[Buffer]:
     """Return the buffers that need memory of their own: neither an answer nor put where an answer is not written yet.
 
     Args:
-        buffers: all of a program.
+        buffers: all of a program, but for those written into arguments.
         effort: what is left of it.
+        written: an argument and the answer that is written in its place: between them it serves too.
     """
     hosts: list[list[Buffer]] = []
     left: list[Buffer] = []
-    for one in sorted(buffers, key=lambda buffer: (-buffer.size, not buffer.answer)):
+    places = {id(pair[0]): pair for pair in written}
+    every = [*buffers, *(pair[0] for pair in written)]
+    for one in sorted(every, key=lambda buffer: (-buffer.size, not buffer.answer)):
         effort.spend(sum(map(len, hosts)))
         if one.answer:
-            hosts.append([one])
+            hosts.append([*places.get(id(one), [one])])
             continue
         host = next((held for held in reversed(hosts) if not any(one.meets(other) for other in held)), None)
         (left if host is None else host).append(one)

@@ -51,7 +51,7 @@ SAME = f"return %x : {F}"
             "given": "%x: tensor<8xbf16>", "returns": "tensor<8xbf16>",
         }),
         ("outside the program", {"lines": f'%y = stablehlo.custom_call @mine(%x) : ({F}) -> {F} return %y : {F}'}),
-        ("given away", {"lines": SAME, "given": f"%x: {F} {{tf.aliasing_output = 0 : i32}}"}),
+        ("donated", {"lines": SAME, "given": f"%x: {F} {{jax.buffer_donor = true}}"}),
         ("several devices", {"lines": SAME, "attributes": "attributes {mhlo.num_partitions = 4 : i32}"}),
         ("sizes are open", {"lines": "return %x : tensor<?xf32>", "given": "%x: tensor<?xf32>", "returns": "tensor<?xf32>"}),
         ("cholesky is not followed", {

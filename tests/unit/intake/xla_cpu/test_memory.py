@@ -122,6 +122,62 @@ def test_random_numbers_are_drawn_in_a_loop_that_keeps_what_is_still_read(draw: 
     assert found.temporary_bytes == pytest.approx(lowered.compile().memory_analysis().temp_size_in_bytes, rel=0.01)
 
 
+def _layers(weights: Any, x: Any) -> Any:
+    for weight in weights:
+        x = jnp.tanh(x @ weight)
+    return (x * x).sum()
+
+
+def _descend(weights: Any, x: Any) -> Any:
+    return jax.tree.map(lambda weight, slope: weight - 0.1 * slope, weights, jax.grad(_layers)(weights, x))
+
+
+def _remember(cache: Any, x: Any) -> Any:
+    seen = (cache * x).sum()
+    return jax.lax.dynamic_update_slice(cache, x[None], (3, 0)), seen
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments"),
+    [
+        (_descend, ([_shape(128, 128)] * 3, _shape(32, 128))),
+        (_descend, ([_shape(32, 32)] * 3, _shape(256, 32))),
+        (lambda cache, x: jax.lax.dynamic_update_slice(cache, x[None], (3, 0)), (_shape(64, 32), _shape(32))),
+        (_remember, (_shape(64, 32), _shape(32))),
+        (lambda kept, more: (kept, more + 1), (_shape(64, 64), _shape(64, 64))),
+        (lambda rows, more: rows.at[jnp.arange(5)].add(more), (_shape(100, 64), _shape(5, 64))),
+    ],
+)  # fmt: skip
+def test_results_that_are_written_into_arguments_count_once_and_what_is_read_later_is_copied(
+    program: Callable[..., Any], arguments: tuple[Any, ...]
+):
+    lowered = jax.jit(program, donate_argnums=(0,), keep_unused=True).lower(*arguments)
+    true = lowered.compile().memory_analysis()
+    found = planned(parse(lowered.as_text().encode(), "m"))
+    assert found.reused_bytes == true.alias_size_in_bytes > 0
+    assert found.temporary_bytes == pytest.approx(true.temp_size_in_bytes, rel=0.01, abs=64)
+    whole = true.argument_size_in_bytes + true.output_size_in_bytes + true.temp_size_in_bytes - true.alias_size_in_bytes
+    assert found.total_bytes == pytest.approx(whole, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda cache, x: jax.lax.fori_loop(0, 7, lambda i, held: held * x[i], cache),
+        lambda cache, _: (cache.reshape(-1) * 2).reshape(8, 8),
+        lambda _, x: jnp.zeros((8, 8)) + 0 * x[0, 0],
+    ],
+)  # fmt: skip
+def test_what_is_written_into_an_argument_in_a_way_that_is_not_followed_is_told_so_or_right(program: Callable[..., Any]):
+    lowered = jax.jit(program, donate_argnums=(0,), keep_unused=True).lower(_shape(8, 8), _shape(8, 8))
+    try:
+        found = planned(parse(lowered.as_text().encode(), "m"))
+    except NotFollowed as error:
+        assert "donated" in str(error)  # noqa: PT017  both endings are right
+    else:
+        assert found.temporary_bytes == pytest.approx(lowered.compile().memory_analysis().temp_size_in_bytes, rel=0.1, abs=64)
+
+
 def test_an_open_shape_is_refused():
     text = b"func.func @main(%x: tensor<?x4xf32>) -> tensor<?x4xf32> { return %x : tensor<?x4xf32> }"
     with pytest.raises(NotFollowed, match="sizes are open"):
