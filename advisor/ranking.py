@@ -91,10 +91,8 @@ def value_of(estimate: Estimate, objective: str, workload: Workload) -> Quantity
 
     `time` is the step time, or with a total the time of the job with its compilation, where that is known, and interruptions.
     """
-    if objective == "cost":
-        return estimate.cost_usd
-    if objective == "energy":
-        return estimate.energy_j
+    if objective != "time":
+        return estimate.of(objective)
     if estimate.step_time_s is None or workload.total_steps is None:
         return estimate.step_time_s
     if estimate.job_s is not None:

@@ -2,10 +2,9 @@
 
 Each model's program is lowered to StableHLO text and read as `./tandem inspect` reads a file, in the sandbox; what the picture
 of it says, people are told. Bound for exit 0: for each model, forward, with its gradients, and as a whole training step whose
-weights and state are given away (donated), what is told "as XLA's CPU compiler
-lays it out" (`intake.xla_cpu`) is told at all, its arguments and what is written into them agree to the byte with
-`compiled.memory_analysis()`, and arguments,
-results and temporary memory together are within 10 %.
+weights and state are given away (donated), what is told "as XLA's CPU compiler lays it out" (`intake.xla_cpu`) is told at all,
+its arguments and what is written into them agree to the byte with `compiled.memory_analysis()`, and arguments, results and
+temporary memory together are within 10 %.
 
 Beside it stands the other figure that people are told, "on any target": the liveness analysis of `intake.picture`, which knows no
 compiler. It is printed and counted here but not judged, since no one compiler is what it stands for: of these rows more than a
@@ -28,6 +27,7 @@ from itertools import chain
 from typing import Any
 
 import jax
+import optax
 
 from bench.compiled_models import FURTHER
 from bench.flax_case import Case
@@ -105,16 +105,15 @@ def _plain(case: Case, task: str) -> Any:
 
 def _updated(case: Case) -> Any:
     """Return a training step with Adam whose weights and state are given away (donated), as training code has it."""
+    adam = optax.adam(1e-3)
 
-    def step(params: Any, mean: Any, square: Any, *inputs: Any) -> Any:
+    def step(params: Any, state: Any, *inputs: Any) -> Any:
         loss, slope = jax.value_and_grad(case.loss, allow_int=True)(params, *inputs)
-        mean = jax.tree.map(lambda old, new: 0.9 * old + 0.1 * new, mean, slope)
-        square = jax.tree.map(lambda old, new: 0.999 * old + 0.001 * new * new, square, slope)
-        params = jax.tree.map(lambda one, m, v: one - 1e-3 * m / (jax.numpy.sqrt(v) + 1e-8), params, mean, square)
-        return loss, params, mean, square
+        updates, state = adam.update(slope, state, params)
+        return loss, optax.apply_updates(params, updates), state
 
-    state = (case.variables,) * 3
-    return jax.jit(step, donate_argnums=(0, 1, 2), keep_unused=True).lower(*state, *case.inputs)
+    state = jax.eval_shape(adam.init, case.variables)
+    return jax.jit(step, donate_argnums=(0, 1), keep_unused=True).lower(case.variables, state, *case.inputs)
 
 
 def _near(offs: Sequence[float | None]) -> str:

@@ -125,6 +125,14 @@ class Estimate:
     target_chance: float | None = None
     published_of: str = ""
 
+    def of(self, objective: str) -> Quantity | None:
+        """Return its figure for an objective: step time, cost or energy; None where it is not known.
+
+        Args:
+            objective: one of `core.workload.OBJECTIVES`.
+        """
+        return {"time": self.step_time_s, "cost": self.cost_usd, "energy": self.energy_j}[objective]
+
     @property
     def fit_chance(self) -> float | None:
         """Probability that it fits in memory; None where either side is not known."""

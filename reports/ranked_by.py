@@ -15,21 +15,20 @@ class RankedBy:
     Args:
         objective: one of `core.workload.OBJECTIVES`.
         name: as it is written under an axis.
-        of: returns it of one candidate; None where it is not known.
         written: writes it with its unit.
     """
 
     objective: str
     name: str
-    of: Callable[[Estimate], Quantity | None]
     written: Callable[[float], str]
 
+    def of(self, estimate: Estimate) -> Quantity | None:
+        """Return it of one candidate; None where it is not known."""
+        return estimate.of(self.objective)
 
-_TIME = RankedBy("time", "step time", lambda one: one.step_time_s, write.seconds)
-_OTHERS = (
-    RankedBy("cost", "cost", lambda one: one.cost_usd, write.usd),
-    RankedBy("energy", "energy", lambda one: one.energy_j, write.energy),
-)
+
+_TIME = RankedBy("time", "step time", write.seconds)
+_ALL = {"time": _TIME, "cost": RankedBy("cost", "cost", write.usd), "energy": RankedBy("energy", "energy", write.energy)}
 
 
 def ranked_by(advice: Recommendation) -> RankedBy:
@@ -38,5 +37,5 @@ def ranked_by(advice: Recommendation) -> RankedBy:
     Args:
         advice: with its objective.
     """
-    found = next((one for one in _OTHERS if one.objective == advice.objective), _TIME)
+    found = _ALL[advice.objective]
     return found if any((value := found.of(one)) is not None and value.low > 0 for one in advice.ranked) else _TIME

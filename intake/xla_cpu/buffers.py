@@ -8,8 +8,8 @@ smaller buffers until it is written); service/copy_insertion.cc (what a loop cha
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from intake.xla_cpu.before import all_before, owner_of
 from intake.xla_cpu.copies import with_copies
-from intake.xla_cpu.donated import all_before, owner_of
 from intake.xla_cpu.fusion import Kernel, kernels_of
 from intake.xla_cpu.hlo import Body, Op
 from intake.xla_cpu.order import ordered
@@ -70,7 +70,7 @@ class Timeline:
         body = with_copies(body, donated)
         places = dict(zip(body.parameters, given, strict=True))
         homes = {result: place for at, result in donated.items() if result != at and (place := places[at]) is not None}
-        run = Run(self, body, kernels_of(body), places, homes, frozenset(donated))
+        run = Run(self, body, kernels_of(body), places, homes)
         run.through()
         return run
 
@@ -85,7 +85,6 @@ class Run:
         kernels: of the body.
         given: where its parameters lie.
         homes: memory of parameters that results are written into, by those.
-        lent: parameters whose memory may be written into.
         places: where each operation's results lie.
         read: by what each operation was read, and when.
     """
@@ -95,7 +94,6 @@ class Run:
     kernels: dict[int, Kernel]
     given: dict[int, Buffer | None]
     homes: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
-    lent: frozenset[int] = frozenset()
     places: dict[int, list[Buffer | None]] = field(default_factory=dict[int, "list[Buffer | None]"])
     read: dict[int, dict[int, int]] = field(default_factory=dict[int, "dict[int, int]"])
 
@@ -187,6 +185,7 @@ class Run:
         """Go through a loop: what it changes lies in one buffer, in that of its first value where nothing else needs it."""
         (inner,) = op.bodies
         carried: list[Buffer | None] = []
+        (loop,) = (at for at, one in self.body.ops.items() if one is op)
         for i, (at, size) in enumerate(zip(op.operands, op.parts, strict=True)):
             place = self.places[at][0]
             self.body.effort.spend(len(carried))
@@ -194,9 +193,9 @@ class Run:
             alone = not any(place is other for other in carried)
             owned = (
                 place is not None
-                and (self._owner(at) not in self.given or self._owner(at) in self.lent)
+                and self._owner(at) not in self.given
                 and alone
-                and self.body.ops[last.get(self._owner(at), at)] is op
+                and last.get(self._owner(at)) == loop
             )
             carried.append(place if not changes or owned else self.time.new(size))
         start, before = self.time.clock, len(self.time.buffers)

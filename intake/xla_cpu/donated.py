@@ -8,12 +8,33 @@ Source: AddCopiesForAliasedInputOutputs of xla/service/copy_insertion.cc (github
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 
-from intake.readers.stablehlo_program import Program
+from intake.readers.stablehlo_program import Function, Program
+from intake.xla_cpu.before import all_before, readers_of
 from intake.xla_cpu.copies import COPY
 from intake.xla_cpu.effort import NotFollowed
-from intake.xla_cpu.fusion import Kernel, kernels_of
+from intake.xla_cpu.fusion import kernels_of
 from intake.xla_cpu.hlo import Body, Op
+
+
+def written_into(function: Function) -> dict[int, int]:
+    """Return the argument that each result is written into, by their places; one that is open takes the first result of its type.
+
+    Args:
+        function: whose arguments may be given away.
+    """
+    types = [value.type for value in function.region.arguments]
+    made = chain(function.region.arguments, *(one.results for one in function.region.body))
+    known = {value.number: value.type for value in made}
+    results = [known.get(number) for number in function.region.returns]
+    found: dict[int, int] = {}
+    for argument, result in sorted(function.donated, key=lambda pair: pair[1] < 0):
+        able = [result] if result >= 0 else range(len(results))
+        chosen = next((at for at in able if at not in found and results[at] == types[argument]), None)
+        if chosen is not None:
+            found[chosen] = argument
+    return found
 
 
 def donated_of(program: Program, body: Body) -> dict[int, int]:
@@ -27,17 +48,21 @@ def donated_of(program: Program, body: Body) -> dict[int, int]:
         NotFollowed: it is open which result takes it, one takes two, or a result is another argument as it was, of a loop, a view
             or a constant.
     """
+    function = program.functions[program.main]
+    if any(result < 0 for _, result in function.donated):
+        raise NotFollowed("arguments given away (donated) for a result that the compiler chooses are not followed")
+    pairs = written_into(function)
+    if len(pairs) < len(function.donated):
+        raise NotFollowed("a result that is written into an argument (donated) of another type, or into two, is not followed")
     found: dict[int, int] = {}
-    for argument, result in program.functions[program.main].donated:
-        if result < 0:
-            raise NotFollowed("arguments given away (donated) for a result that the compiler chooses are not followed")
+    for result, argument in pairs.items():
         given, written = body.parameters[argument], body.root(body.returns[result])
         if written != body.returns[result] or body.ops[written].name in {"part", "while", "constant", "broadcast_in_dim"}:
             raise NotFollowed("results of loops, views and constants written into arguments (donated) are not followed")
         others = [at for at in body.returns if body.root(at) == written]
         other = written in body.parameters and written != given
-        if other or len(others) > 1 or written in found.values() or body.ops[given].parts[0] != body.ops[written].parts[0]:
-            raise NotFollowed("results that are several at once, or other arguments, written into arguments are not followed")
+        if other or len(others) > 1 or written in found.values():
+            raise NotFollowed("results given twice, or other arguments, written into arguments (donated) are not followed")
         found[given] = written
     return found
 
@@ -52,7 +77,7 @@ def with_donated(body: Body, donated: Mapping[int, int]) -> Body:
     if not donated:
         return body
     kernels = kernels_of(body)
-    readers = _readers(body, kernels, donated)
+    readers = readers_of(body, kernels, donated)
     copies: dict[int, int] = {}
     ops = dict(body.ops)
     for given, result in donated.items():
@@ -66,47 +91,3 @@ def with_donated(body: Body, donated: Mapping[int, int]) -> Body:
         if at in copies:
             ordered[copies[at]] = ops[copies[at]]
     return replace(body, ops=ordered)
-
-
-def _readers(body: Body, kernels: Mapping[int, Kernel], wanted: Mapping[int, int]) -> dict[int, set[int]]:
-    """Return the kernels that read each of some operations, themselves or through views."""
-    found: dict[int, set[int]] = {at: set() for at in wanted}
-    for at, kernel in kernels.items():
-        for one in kernel.reads(body):
-            if (owner := owner_of(body, kernels, one)) in found:
-                found[owner].add(at)
-    return found
-
-
-def owner_of(body: Body, kernels: Mapping[int, Kernel], at: int) -> int:
-    """Return the operation that something is a view of."""
-    while at not in kernels and body.ops[at].name in {"reshape", "bitcast_convert"}:
-        body.effort.spend()
-        at = body.ops[at].operands[0]
-    return at
-
-
-def all_before(body: Body, kernels: Mapping[int, Kernel], readers: set[int], writer: int, given: int) -> bool:
-    """Whether all that reads something given comes before what is written in its place, whatever the order of work is.
-
-    Args:
-        body: of them.
-        kernels: of the body.
-        readers: kernels that read it.
-        writer: the operation whose result takes its place.
-        given: it.
-    """
-    kernel = kernels.get(owner_of(body, kernels, writer))
-    if kernel is None:
-        return True
-    inside = given in kernel.shared(body)
-    left = {one for one in readers if one != kernel.at or not inside}
-    todo, seen = [*kernel.reads(body)], set[int]()
-    while todo and left:
-        body.effort.spend()
-        at = todo.pop()
-        if at not in seen:
-            seen.add(at)
-            left.discard(at)
-            todo += kernels[at].reads(body) if at in kernels else body.ops[at].operands
-    return not left

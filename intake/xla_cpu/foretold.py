@@ -6,6 +6,7 @@ from typing import cast
 from core.graph import DTYPE_BITS, Compiled
 from core.symbols import MOST_VALUE
 from intake.readers.stablehlo_program import Program
+from intake.xla_cpu.donated import written_into
 from intake.xla_cpu.effort import Effort, NotFollowed
 from intake.xla_cpu.memory import planned
 
@@ -37,6 +38,6 @@ def foretold(program: Program, effort: Effort | None = None) -> Compiled:
 def _reused(program: Program) -> int:
     """Return the bytes of results that the program writes into memory of its arguments; none where sizes are open."""
     main = program.functions[program.main]
-    types = [main.region.arguments[at].type for at, _ in main.donated]
+    types = [main.region.arguments[at].type for at in written_into(main).values()]
     fixed = [(shape, dtype) for shape, dtype in types if all(isinstance(extent, int) for extent in shape)]
     return sum(prod(cast("tuple[int, ...]", shape)) * DTYPE_BITS[dtype] // 8 for shape, dtype in fixed)

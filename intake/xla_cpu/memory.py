@@ -51,13 +51,12 @@ def spared(buffers: Sequence[Buffer], effort: Effort, written: Sequence[Sequence
     """
     hosts: list[list[Buffer]] = []
     left: list[Buffer] = []
-    places = {id(pair[0]): pair for pair in written}
-    every = [*buffers, *(pair[0] for pair in written)]
-    for one in sorted(every, key=lambda buffer: (-buffer.size, not buffer.answer)):
+    for group in sorted((*([one] for one in buffers), *map(list, written)), key=lambda one: (-one[0].size, not one[0].answer)):
         effort.spend(sum(map(len, hosts)))
-        if one.answer:
-            hosts.append([*places.get(id(one), [one])])
+        if group[0].answer:
+            hosts.append(group)
             continue
+        (one,) = group
         host = next((held for held in reversed(hosts) if not any(one.meets(other) for other in held)), None)
         (left if host is None else host).append(one)
     return left
