@@ -34,14 +34,10 @@ def parts_of(model: ModelBytes, grid: Grid, batch: float, apart: Apart, reserve_
         apart: parts of the weights that are divided in their own way.
         reserve_bytes: kept by the runtime, one for each plan.
     """
-    ways = grid.tensor * grid.pipeline
-    spread = np.where(grid.expert > 1, np.maximum(grid.expert * grid.pipeline, ways), ways)
-    chips = grid.data * grid.tensor * grid.pipeline * grid.context
-    share = (1 - apart.experts - apart.tables) / ways + apart.experts / spread + apart.tables / chips
-    held = share / grid.sharded
+    held = _share(grid, apart, grid.sharded)
     parts: Parts = {"weights": model.weights * held}
     if model.trains:
-        parts |= _training(model, grid, batch, share, held)
+        parts |= _training(model, grid, batch, held, apart)
     else:
         cut = grid.tensor * grid.pipeline * grid.context
         held_at_once = grid.micro / batch
@@ -53,12 +49,24 @@ def parts_of(model: ModelBytes, grid: Grid, batch: float, apart: Apart, reserve_
     return parts
 
 
-def _training(model: ModelBytes, grid: Grid, batch: float, share: Numbers, held: Numbers) -> Parts:
+def _share(grid: Grid, apart: Apart, replicas: Numbers) -> Numbers:
+    """Return the part of the weights on one chip where what replicas hold alike is sharded over so many of them.
+
+    Experts and tables lie apart on these replicas already: together they are never divided over more than all chips.
+    """
+    ways = grid.tensor * grid.pipeline
+    chips = grid.data * ways * grid.context
+    spread = np.where(grid.expert > 1, np.maximum(grid.expert * grid.pipeline, ways), ways)
+    experts = np.minimum(spread * replicas, chips)
+    return (1 - apart.experts - apart.tables) / (ways * replicas) + apart.experts / experts + apart.tables / chips
+
+
+def _training(model: ModelBytes, grid: Grid, batch: float, held: Numbers, apart: Apart) -> Parts:
     # a stage of a pipeline holds 1 / p of the layers for up to p micro-batches at once: the same as without one
     cut = grid.micro / batch / (grid.tensor * grid.context)
     saved = np.where(grid.recompute > 0, model.remat_activations, model.activations)
     # the optimizer's states of plain replicas are sharded over them (ZeRO stage 1), as every training library can
-    states = share / np.maximum(grid.sharded, grid.data)
+    states = _share(grid, apart, np.maximum(grid.sharded, grid.data))
     return {
         "gradients": model.gradients * held,
         "optimizer states": model.states * states,

@@ -15,6 +15,7 @@ from advisor.memory import Layout, memory_parts, model_bytes
 from advisor.search import Found, Search
 from advisor.search.evaluate import _divisions
 from advisor.search.grid import Chips, Divisible, grid_of
+from advisor.search.room import Apart, parts_of
 from advisor.search.stacks import stack_for
 from core.device import Accelerator, Pool
 from core.quantity import log_normal
@@ -260,6 +261,19 @@ def test_states_are_divided_by_what_divides_them() -> None:
     assert prepared.memory["optimizer states"][row] == pytest.approx(8 * parameters / 8)
     half = int(np.flatnonzero((grid.tensor == 2) & (grid.pipeline == 1) & (grid.sharded == 1) & (grid.recompute == 0))[0])
     assert prepared.memory["weights"][half] == pytest.approx(2 * parameters / 2)
+
+
+@QUICK
+@given(
+    WORK.filter(lambda work: work.trains), POOL, st.sampled_from([0.0, 0.3, 0.9]), st.sampled_from([0.0, 0.1]),
+)  # fmt: skip
+def test_all_chips_together_hold_no_less_than_the_model(work: Divisible, chips: Chips, experts: float, tables: float) -> None:
+    grid, model = grid_of(work, chips), model_bytes(transformer())
+    parts = parts_of(model, grid, float(work.batch), Apart(experts if work.experts > 1 else 0.0, tables), np.zeros(len(grid)))
+    whole = {"weights": model.weights, "gradients": model.gradients, "optimizer states": model.states}
+    count = grid.data * grid.tensor * grid.pipeline * grid.context
+    for name, size in (whole | {"fp32 master weights": model.master}).items():
+        assert np.all(parts[name] * count >= size * (1 - 1e-9)), name
 
 
 def test_where_nothing_fits_the_most_frugal_plan_says_by_how_much() -> None:
