@@ -232,7 +232,8 @@ def _why(
     """Return why the first leads, with what requests meet there and what interruptions cost it."""
     best = order[0].estimate
     waits = "" if best.served is not None else interruption_words(question.workload, best)
-    more = (surer_words(order, titles), enough_words(best), tight_words(best), service_words(best.served), waits)
+    tight = tight_words(best, question.workload.trains)
+    more = (surer_words(order, titles), enough_words(best), tight, service_words(best.served), waits)
     return "; ".join((why_of(order, equal, question.objective, titles).removesuffix("."), *filter(None, more))) + "."
 
 

@@ -92,16 +92,22 @@ def _shards_states(best: Estimate, workload: Workload) -> bool:
     return workload.trains and workload.optimizer != "none" and plan.fsdp == 1 and plan.data > 1
 
 
-def tight_words(best: Estimate) -> str:
+def tight_words(best: Estimate, trains: bool) -> str:
     """Return how full the memory of a chip is where it may not suffice; empty where it surely does."""
     chance, need = best.fit_chance, best.memory_bytes_per_chip
     if chance is None or need is None or chance >= SURE:
         return ""
     room = f"{written.memory(need.mid)} of {written.memory(best.capacity_bytes)}"
     sure = written.chance(chance)
-    micro = best.candidate.plan.micro_batch
-    eased = "a smaller part of the batch at a time" if micro is not None and micro > 1 else "more chips, or fewer samples at once"
-    return f"memory is tight: {room} of a chip, {sure} sure to fit; {eased} would ease it"
+    return f"memory is tight: {room} of a chip, {sure} sure to fit; {_easing(best.candidate.plan, trains)} would ease it"
+
+
+def _easing(plan: Plan, trains: bool) -> str:
+    """Return what would make a plan need less memory, of what it does not do yet."""
+    micro = plan.micro_batch
+    ways = ("computing activations again (remat)",) if trains and not plan.remat else ()
+    ways += ("a smaller part of the batch at a time",) if micro is not None and micro > 1 else ()
+    return " or ".join(ways) or "more chips, or fewer samples at once"
 
 
 def _tie_words(best: Contender, equal: tuple[Contender, ...]) -> str:

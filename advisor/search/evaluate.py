@@ -19,7 +19,7 @@ from advisor.cost.silicon import Silicon, silicon_of, unknown_link
 from advisor.memory import ModelBytes, model_bytes
 from advisor.search.grid import Chips, Divisible, Grid, grid_of, joined, undivided
 from advisor.search.passes import YEAR, Pass, Priced, passes_of, priced
-from advisor.search.room import Apart, parts_of
+from advisor.search.room import Apart, fit_chances, parts_of
 from advisor.search.stacks import BORROWED_SHIFT, BORROWED_SIGMA, Stack, stack_for
 from core.advice import Plan
 from core.device import Accelerator
@@ -108,7 +108,7 @@ class _Pool:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """All plans of all pools: what they are, what they need, which fit."""
+    """All plans of all pools: what they are, what they need, which fit and how surely; `handicap` is what a plan asks for."""
 
     pools: tuple[_Pool, ...]
     grid: Grid
@@ -268,7 +268,7 @@ class Search:
             memory,
             need,
             need <= capacity,
-            1 + _SIMPLER * _divisions(grid, self.workload.trains),
+            (1 + _SIMPLER * _divisions(grid, self.workload.trains)) / fit_chances(memory, need, capacity),
             np.array([CHIP_HABITS[pool.silicon.kind].frame_s for pool in pools])[owner],
         )
 

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from advisor.beliefs import BELIEFS
 from advisor.cost.columns import Numbers
-from advisor.memory import RESERVE, ModelBytes
+from advisor.memory import COUNTED, RESERVE, ModelBytes
 from advisor.search.grid import Grid
 
 Parts = dict[str, Numbers]
+_LEAST = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,21 @@ def parts_of(model: ModelBytes, grid: Grid, batch: float, apart: Apart, reserve_
     parts["workspace"] = model.workspace * grid.micro / batch / (grid.tensor * grid.context)
     parts[RESERVE] = reserve_bytes
     return parts
+
+
+def fit_chances(parts: Parts, need: Numbers, capacity: Numbers) -> Numbers:
+    """Return the probability that each plan fits, above 0: what `advisor.memory.memory_of` and `chance_within` tell of one.
+
+    A step that does not fit is not taken, so time over this chance is what a plan is worth choosing by.
+
+    Args:
+        parts: from `parts_of`. need: their sums. capacity: bytes of each plan's chip.
+    """
+    from scipy.special import ndtr  # not needed by a run whose chips are all attached
+
+    loose = need - sum(part for name, part in parts.items() if name in COUNTED)
+    sigma = np.maximum(BELIEFS.memory_sigma * loose / need, _LEAST)
+    return np.maximum(ndtr(np.log(capacity / need) / sigma), _LEAST)
 
 
 def _share(grid: Grid, apart: Apart, replicas: Numbers) -> Numbers:
