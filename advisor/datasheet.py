@@ -46,6 +46,7 @@ class Datasheets:
         self._search.prepare((chip, pool.count) for pool, chip in pools)
         self._found: dict[tuple[str, str, int], Found | str] = {}
         self._parts = _parts_of(workload)
+        self._trained_flop = workload.flop_per_step if workload.trains else 0
         self._programs, self._saved = programs_of(workload), saved_bytes(workload)
         self._compiled_here = compiled_here or {}
 
@@ -89,6 +90,19 @@ class Datasheets:
         served = served_of(load) if fully else limited(load)
         cost = estimate.cost_usd if served.utilisation >= 1 else service_cost_of(workload, pool, step)
         return replace(estimate, served=served, cost_usd=cost)
+
+    def _utilisation(self, chip: Accelerator, chips: int, step: Quantity) -> Quantity | None:
+        """Return the model FLOPs utilisation of a training step; None where nothing is trained or the peak is not known.
+
+        Source: Chowdhery et al., arXiv:2204.02311, appendix B; attention is counted in full, as there.
+        """
+        dtype = self._workload.dtype
+        peak = chip.peak(dtype)
+        if not self._trained_flop or not peak or step.low <= 0:
+            return None
+        least_s = self._trained_flop / (chips * peak)
+        evidence = (f"{dtype} peak of {chip.key}", *step.evidence)
+        return Quantity(least_s / step.high, least_s / step.mid, least_s / step.low, step.tier, evidence)
 
     def _waits_s(self, found: Found, pool: Pool) -> float:
         """Return the seconds of a step in which it waits for its input."""
@@ -150,6 +164,7 @@ class Datasheets:
             Candidate(runtime.id, (pool,), found.plan), step, throughput_of(workload, step), memory_of(found.memory), compile_s,
             cost_of(workload, pool, step, job), energy_of(workload, chip, pool.count, step), found.memory, chip.memory_bytes,
             _shares(found, chip.key, waits_s), found.lower_s, found.upper_s, found.fits, job_s=job, published_of=found.library,
+            utilisation=self._utilisation(chip, pool.count, step),
             missing=() if pool.price_usd_per_h is not None else (pool.where or f"no price of {pool.label} known",),
         )
 

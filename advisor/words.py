@@ -79,7 +79,8 @@ def sentence_of(
     plan = plan_words(best.candidate.plan, pool.count)
     plan += ", optimizer states sharded (ZeRO-1)" if _shards_states(best, question.workload) else ""
     where = candidate_words(best, titles) + (f" ({plan})" if plan else "")
-    step = f"{written.band(best.step_time_s)} {_per(best.candidate)}{_met_words(best)}"
+    of = f" as {best.published_of} runs it" if best.published_of else ""
+    step = f"{written.band(best.step_time_s)} {_per(best.candidate)}{of}{_met_words(best)}"
     charge = _job_words(best, question.workload) + _charge_words(best, question.objective, question.workload)
     ties = _tie_words(order[0], equal)
     lead = _late_words(order) if order[0].late else _sure_words(order, question.objective, sure)
@@ -281,8 +282,26 @@ def rests_on_of(order: tuple[Contender, ...], count_used: int, devices: tuple[st
     busy = best is not None and any("contended" in text for text in best.evidence)
     doubt = " Other work used this machine while the choice was measured: measure again when it is quiet." if busy else ""
     if order[0].estimate.published_of:
-        lead += f" of programs in {order[0].estimate.published_of}, as their authors tuned them"
+        lead += f" of programs in {order[0].estimate.published_of}, as their authors tuned them{_elsewhere(order)}"
     return f"{lead}; the answer rests on {used}{where} and the catalog as of {today} ({counted}).{doubt}"
+
+
+def _elsewhere(order: tuple[Contender, ...]) -> str:
+    """Return what the same job needs in another library of the choice's framework: how much of the figure is the library's."""
+    best, own = order[0].estimate, order[0].estimate.step_time_s
+    for other in (c.estimate for c in order[1:]):
+        theirs = other.step_time_s
+        alike = _framework(other) == _framework(best) and other.candidate.pools == best.candidate.pools
+        if not alike or other.published_of in ("", best.published_of) or own is None or theirs is None:
+            continue
+        if theirs.mid > (1 + WORTH_NAMING) * own.mid:
+            times = _times(theirs.mid / own.mid)
+            return f" (in {other.published_of} the same job needs {times} the time, and code in neither may need more)"
+    return ""
+
+
+def _framework(estimate: Estimate) -> str:
+    return estimate.candidate.runtime.partition("-")[0]
 
 
 def nothing_words(excluded: tuple[Exclusion, ...], unranked: tuple[Estimate, ...], objective: str) -> tuple[str, str]:

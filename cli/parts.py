@@ -135,7 +135,8 @@ _FIGURES = ("step (80 % band)", "rate", "memory of a chip", "cost", "from")
 def _figures(row: view.CandidateRow) -> tuple[str, ...]:
     told = (row.step_time.full, row.throughput.text, row.memory_text, row.cost.text)
     held = f", rank {row.held_back} by rules" if row.held_back else ""
-    return *told, (row.tier or fmt.MISSING) + held, row.targets or fmt.MISSING
+    tier = f"{row.tier}, {row.library}" if row.library else row.tier or fmt.MISSING
+    return *told, tier + held, row.targets or fmt.MISSING
 
 
 def _tell_reasons(title: str, rows: tuple[facts.ReasonRow, ...]) -> None:

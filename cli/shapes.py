@@ -63,6 +63,8 @@ def estimate(value: Estimate) -> Plain:
         "fits": value.fits, "fit_chance": value.fit_chance,
         "misses": list(value.misses), "target_chance": value.target_chance,
         "missing": list(value.missing),
+        "published_of": value.published_of,
+        "utilisation": quantity(value.utilisation),
     }
 
 

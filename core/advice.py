@@ -102,6 +102,8 @@ class Estimate:
         target_chance: probability that it meets every target that can be told of it; None without any.
         published_of: library whose published programs the step time stands on, tuned by their authors; empty where it is the
             runtime's own, or nothing published of it is.
+        utilisation: model FLOPs of a training step (attention in full, nothing computed again) over what the chips' dense peak
+            does in its time (MFU); None where it does not train, or its peak is not known.
     """
 
     candidate: Candidate
@@ -124,6 +126,7 @@ class Estimate:
     misses: tuple[str, ...] = ()
     target_chance: float | None = None
     published_of: str = ""
+    utilisation: Quantity | None = None
 
     def of(self, objective: str) -> Quantity | None:
         """Return its figure for an objective: step time, cost or energy; None where it is not known.

@@ -1,6 +1,7 @@
 """What can run a workload: catalog accelerators, attached devices, pools of them and the links between."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from core.hardware import Board, Fault, Processor
 
@@ -205,8 +206,10 @@ class Offer:
 
     @property
     def place(self) -> str:
-        """Cloud and region alone."""
-        return self.where.split(", ")[0]
+        """Cloud and region, and how old the price is where that is past its time."""
+        parts = self.where.split(", ")
+        aged = next((days for days, past in pairwise(parts) if past.startswith("past its ")), "")
+        return ", ".join(filter(None, (parts[0], aged)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,9 +170,10 @@ def _candidates(run: Run) -> Section:
     aimed = any(row.targets for row in every)
     for row in view.shortlisted_rows(run, MOST_ROWS):
         strong = row.mark == "✔"
+        of = f"as {row.library} runs it" if row.library else ""
         name = _text(
             f"{row.mark} {row.label}".strip(),
-            f"{row.plan}, rank {row.held_back} by rules" if row.held_back else row.plan,
+            ", ".join(filter(None, (row.plan, of, f"rank {row.held_back} by rules" if row.held_back else ""))),
             strong=strong,
             data=(("candidate", row.label), ("rank", str(row.rank or ""))),
         )

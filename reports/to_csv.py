@@ -16,6 +16,7 @@ from reports.view import (
     MOST_SERVED,
     NEARLY_ALL_WITHIN,
     NO_FIGURE,
+    UTILISATION,
     WHOLE_JOB,
     CandidateRow,
     Figure,
@@ -26,6 +27,7 @@ MEDIA_TYPE = "text/csv; charset=utf-8"
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
 FURTHER = {
     "job_s": WHOLE_JOB, "most_served_per_s": MOST_SERVED, "latency_half_s": HALF_WITHIN, "latency_99_in_100_s": NEARLY_ALL_WITHIN,
+    "utilisation": UTILISATION,
 }  # fmt: skip
 """Columns of figures that only some jobs have, and their names in a row."""
 FIGURES = ("step_time_s", "throughput_per_s", "memory_bytes_per_chip", "compile_s", "cost_usd", "energy_j", *FURTHER)

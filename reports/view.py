@@ -66,6 +66,7 @@ class CandidateRow:
         price: of each pool that has one, with its seller, terms and age; empty without.
         held_back: factor by which rules lower its rank, such as `x 0.8`; empty without.
         targets: `met, 93 % sure` or what is missed; empty where the workload has no target that can be told.
+        library: whose published programs its step time is of; empty where the runtime's own, or nothing published is.
     """
 
     rank: int | None
@@ -90,6 +91,7 @@ class CandidateRow:
     price: str = ""
     held_back: str = ""
     targets: str = ""
+    library: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,7 @@ class ShareRow:
 
 NO_FIGURE = Figure(UNKNOWN)
 WHOLE_JOB = "whole job"
+UTILISATION = "model FLOPs utilisation"
 MOST_SERVED, HALF_WITHIN, NEARLY_ALL_WITHIN = "most that it serves", "latency of half", "latency of 99 in 100"
 """Names of the further figures: of a job, and of what serves at a rate of requests."""
 
@@ -198,15 +201,20 @@ def shortlist(estimates: Sequence[Estimate], limit: int) -> tuple[Estimate, ...]
 
 
 def _spread(estimates: Sequence[Estimate], limit: int) -> list[Estimate]:
-    """Return estimates in their order; last those without a figure or of a pool with a quarter of `limit`."""
+    """Return estimates in their order; last those without a figure or of a pool with a quarter of `limit`.
+
+    Where there is room for every pool, the best of each is first: somebody named them.
+    """
+    leading: list[Estimate] = []
     first: list[Estimate] = []
     later: list[Estimate] = []
+    few = len({one.candidate.pools for one in estimates}) <= limit
     of_pool: Counter[tuple[Pool, ...]] = Counter()
     for one in estimates:
         of_pool[one.candidate.pools] += 1
         ahead = one.step_time_s is not None and of_pool[one.candidate.pools] <= max(2, limit // 4)
-        (first if ahead else later).append(one)
-    return first + later
+        (leading if ahead and few and of_pool[one.candidate.pools] == 1 else first if ahead else later).append(one)
+    return leading + first + later
 
 
 def shortlisted_rows(run: Run, limit: int) -> tuple[CandidateRow, ...]:
@@ -338,6 +346,7 @@ def _candidate_row(workload: Workload, advice: Recommendation, estimate: Estimat
         price="; ".join(price_text(pool, workload) for pool in candidate.pools if pool.price_usd_per_h is not None),
         held_back="" if estimate.penalty == 1 else f"x {estimate.penalty:.2g}",
         targets=_targets(estimate),
+        library=estimate.published_of,
     )
 
 
@@ -367,8 +376,9 @@ def _targets(estimate: Estimate) -> str:
 
 
 def _further(estimate: Estimate) -> tuple[tuple[str, Figure], ...]:
-    """Return the time of the whole job; or the rate that can be served, and latencies of half and of all but one in a hundred."""
+    """Return the time of the whole job and its utilisation; or the rate that it serves, latencies of half and of 99 in 100."""
     job = () if estimate.job_s is None or estimate.served is not None else ((WHOLE_JOB, figure(estimate.job_s)),)
+    job += () if estimate.utilisation is None else ((UTILISATION, figure(estimate.utilisation, write.percent)),)
     served, step = estimate.served, estimate.step_time_s
     if served is None or step is None:
         return job

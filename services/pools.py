@@ -243,7 +243,8 @@ def _priced(chip: Accelerator, request: PoolRequest, market: _Market) -> Pool:
         return Pool(chip.key, count, chip.kind, usd_per_chip_h * count, where, hosts=hosts, own=request.own)
     offer = market.offer(chip, request)
     if offer is None:
-        of = f"of {request.machine}" if request.machine else "of so many together" if count > 1 else ""
+        few = count > 1 and market.offer(chip, replace(request, count=1)) is not None
+        of = f"of {request.machine}" if request.machine else "of so many together" if few else ""
         place = ", ".join((*market.where.clouds, *market.where.regions))
         said = " ".join(filter(None, ("no", request.terms, "price", of, "known", f"in {place}" if place else "")))
         return Pool(chip.key, count, chip.kind, None, said, hosts=hosts)

@@ -317,3 +317,29 @@ def test_an_answer_names_the_library_whose_tuned_programs_its_figure_stands_on()
     assert "of programs in NVIDIA NeMo, as their authors tuned them" in answer.rests_on
     borrowed = advise(question(transformer(), pools=(asked,), runtimes=(runtime("tf-xla"),)))
     assert "as their authors tuned them" not in borrowed.rests_on
+
+
+def test_the_utilisation_is_model_arithmetic_over_what_the_peak_does_in_a_step() -> None:
+    workload = transformer()
+    told = estimate(workload, GPU, 4)
+    peak = GPU.peak(workload.dtype)
+    assert told.utilisation is not None
+    assert told.step_time_s is not None
+    assert peak is not None
+    done = workload.flop_forward + workload.flop_backward
+    assert told.utilisation.mid == pytest.approx(done / (4 * peak * told.step_time_s.mid))
+    assert told.utilisation.low == pytest.approx(done / (4 * peak * told.step_time_s.high))
+    assert 0 < told.utilisation.high < 1
+    assert estimate(transformer(task="infer"), GPU, 4).utilisation is None
+    assert estimate(workload, replace(GPU, flop_per_s=(("fp32", 6.7e13),)), 4).utilisation is None
+
+
+def test_a_figure_of_a_tuned_library_names_it_and_what_another_of_the_framework_needs() -> None:
+    told = advise(question(transformer(), runtimes=(runtime("torch-compile"), runtime("torch-eager")), pools=(pool(GPU.key, 8),)))
+    best, other = told.ranked
+    assert (best.published_of, other.published_of) == ("NVIDIA NeMo", "MosaicML LLM Foundry")
+    assert best.step_time_s is not None
+    assert other.step_time_s is not None
+    times = other.step_time_s.mid / best.step_time_s.mid
+    assert "a step as NVIDIA NeMo runs it" in told.sentence
+    assert f"in MosaicML LLM Foundry the same job needs {times:.2f} times the time" in told.rests_on

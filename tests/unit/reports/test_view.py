@@ -290,7 +290,8 @@ def test_what_is_missing_in_the_same_way_everywhere_is_one_row() -> None:
 def test_a_table_of_hundreds_is_cut_and_says_so_with_ranks_kept() -> None:
     run = sample_run()
     rows = view.shortlisted_rows(run, 6)
-    assert [row.rank for row in rows] == [1, 2, 7, 8, 9, 10]
+    assert [row.rank for row in rows] == [1, 3, 7, 8, 9, 10]  # the best of each pool before a pool's second
+    assert {row.where for row in rows} == {row.where for row in view.candidate_rows(run) if row.rank}
     assert view.shortlisted_rows(sample_running(), 6) == ()
     advice = run.recommendation
     assert advice is not None
