@@ -6,12 +6,12 @@ requests on their own, so nothing but a replica has to divide anything, and a po
 are then told by the queue at the asked rate.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from advisor.datasheet import Datasheets
-from advisor.spare import copies
+from advisor.spare import chips_used, copies
 from core.advice import SURE, Estimate
 from core.device import Accelerator, Pool
 from core.probe import Runtime
@@ -37,32 +37,49 @@ class Batches:
             compiled_here: as for `Datasheets`.
         """
         every = list(pools)
+        self._chips = {chip.key: chip for _, chip in every}
         self._batches = [one.batch for one in workloads]
         if any(first >= second for first, second in pairwise(self._batches)):
             raise ValueError(f"got batches {self._batches}; expected ascending ones")
         self._sheets = [Datasheets(one, every, compiled_here, each=len(workloads) > 1) for one in workloads]
 
-    def estimate(self, runtime: Runtime, pool: Pool, chip: Accelerator) -> Estimate | str:
+    def estimate(self, runtime: Runtime, pool: Pool, chip: Accelerator, ways: int = 0) -> Estimate | str:
         """Return the estimate of one runtime on one pool at its best batch, or in one phrase why there is none.
 
         Args:
-            runtime, pool, chip: as for `Datasheets.estimate`.
+            runtime, pool, chip, ways: as for `Datasheets.estimate`.
         """
         if len(self._sheets) == 1:
-            return self._sheets[0].estimate(runtime, pool, chip)
-        place = self._best_place(runtime, pool, chip)
-        found = self._sheets[place].estimate(runtime, pool, chip)
+            return self._sheets[0].estimate(runtime, pool, chip, ways)
+        place = self._best_place(runtime, pool, chip, ways)
+        found = self._sheets[place].estimate(runtime, pool, chip, ways)
         if isinstance(found, str):
             return found
         requests = self._batches[place] * copies(found.candidate.plan)
         asked = replace(found, candidate=replace(found.candidate, requests=requests))
         return self._sheets[place].served(asked, fully=False)
 
-    def _best_place(self, runtime: Runtime, pool: Pool, chip: Accelerator) -> int:
+    def sooner(self, estimate: Estimate) -> Iterator[Estimate]:
+        """Yield the same runtime on the same pool with replicas of more chips, which answer sooner though they serve less in all.
+
+        Args:
+            estimate: one of these, of a workload whose number of requests at once is open; of any other there are none.
+        """
+        candidate, pool = estimate.candidate, estimate.candidate.pools[0]
+        if candidate.requests is None:
+            return
+        each = chips_used(candidate.plan) // copies(candidate.plan)
+        for ways in (1 << power for power in range(pool.count.bit_length())):
+            if each < ways <= pool.count:
+                found = self.estimate(Runtime(candidate.runtime, "", ""), pool, self._chips[pool.accelerator], ways)
+                if not isinstance(found, str):
+                    yield replace(found, penalty=estimate.penalty)
+
+    def _best_place(self, runtime: Runtime, pool: Pool, chip: Accelerator, ways: int) -> int:
         """Return the place of the batch that serves best; of the first where none has a plan."""
         best, most, roomy = 0, 0.0, 0
         for place, sheets in enumerate(self._sheets):
-            seen = sheets.glance(runtime, pool, chip)
+            seen = sheets.glance(runtime, pool, chip, ways)
             if isinstance(seen, str):
                 continue
             room, rate = _room(seen[0]), seen[1]
@@ -74,7 +91,12 @@ class Batches:
 
     def served(self, estimate: Estimate) -> Estimate:
         """Return an estimate with what requests meet, latencies among it, as `Datasheets.served` tells it of its own batch."""
-        return self._of(estimate).served(estimate, fully=True)
+        sheets = self._of(estimate)
+        if estimate.candidate.requests is None or (estimate.served is not None and estimate.served.utilisation >= 1):
+            return sheets.served(estimate, fully=True)
+        smaller = self._sheets[: self._sheets.index(sheets)]
+        paces = [pace for one in smaller if (pace := one.pace(estimate.candidate)) is not None]
+        return sheets.served(estimate, fully=True, fewer=paces)
 
     def in_blocks(self, estimate: Estimate) -> Estimate:
         """Return an estimate told by block, as `Datasheets.in_blocks` tells it of its own batch."""
