@@ -257,8 +257,13 @@ def _served(question: Question, one: Contender, datasheets: Batches) -> Contende
 
 def _surest(workload: Workload, unsure: Estimate, datasheets: Batches) -> Estimate:
     """Return what meets the targets most surely, of an estimate that may miss them and the same pool in larger replicas."""
-    others = (_held(datasheets.served(one), workload) for one in datasheets.sooner(unsure))
-    return min((unsure, *others), key=lambda one: (excess(aims_of(one, workload)), -min(one.target_chance or 0.0, SURE)))
+    best, within_s = unsure, (workload.targets.latency_ms or 0.0) / 1e3
+    for other in datasheets.sooner(unsure, within_s):
+        held = _held(datasheets.served(other), workload)
+        best = min(best, held, key=lambda one: (excess(aims_of(one, workload)), -(one.target_chance or 0.0)))
+        if (best.target_chance or 0.0) >= SURE:
+            break
+    return best
 
 
 def _told_by_block(order: tuple[Contender, ...], datasheets: Batches | None) -> tuple[Contender, ...]:

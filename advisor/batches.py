@@ -12,10 +12,11 @@ from itertools import pairwise
 
 from advisor.datasheet import Datasheets
 from advisor.spare import chips_used, copies
-from core.advice import SURE, Estimate
+from core.advice import SURE, Candidate, Estimate
 from core.device import Accelerator, Pool
 from core.probe import Runtime
 from core.quantity import Quantity
+from core.sketching import output_of
 from core.workload import Workload
 
 WORTH_IT = 1.02
@@ -38,6 +39,7 @@ class Batches:
         """
         every = list(pools)
         self._chips = {chip.key: chip for _, chip in every}
+        self._workload, self._tokens = workloads[0], output_of(workloads[0]) or 1.0
         self._batches = [one.batch for one in workloads]
         if any(first >= second for first, second in pairwise(self._batches)):
             raise ValueError(f"got batches {self._batches}; expected ascending ones")
@@ -59,20 +61,22 @@ class Batches:
         asked = replace(found, candidate=replace(found.candidate, requests=requests))
         return self._sheets[place].served(asked, fully=False)
 
-    def sooner(self, estimate: Estimate) -> Iterator[Estimate]:
+    def sooner(self, estimate: Estimate, within_s: float) -> Iterator[Estimate]:
         """Yield the same runtime on the same pool with replicas of more chips, which answer sooner though they serve less in all.
 
         Args:
-            estimate: one of these, of a workload whose number of requests at once is open; of any other there are none.
+            estimate: one of these that keeps up, of a workload whose number of requests at once is open; else there are none.
+            within_s: what takes longer for a request that meets no other is left out.
         """
         candidate, pool = estimate.candidate, estimate.candidate.pools[0]
-        if candidate.requests is None:
+        if candidate.requests is None or estimate.served is None or estimate.served.utilisation >= 1:
             return
         each = chips_used(candidate.plan) // copies(candidate.plan)
         for ways in (1 << power for power in range(pool.count.bit_length())):
             if each < ways <= pool.count:
                 found = self.estimate(Runtime(candidate.runtime, "", ""), pool, self._chips[pool.accelerator], ways)
-                if not isinstance(found, str):
+                alone = None if isinstance(found, str) else self._sheets[0].pace(found.candidate)
+                if not isinstance(found, str) and alone is not None and self._tokens * alone[1] < within_s:
                     yield replace(found, penalty=estimate.penalty)
 
     def _best_place(self, runtime: Runtime, pool: Pool, chip: Accelerator, ways: int) -> int:
@@ -94,9 +98,18 @@ class Batches:
         sheets = self._of(estimate)
         if estimate.candidate.requests is None or (estimate.served is not None and estimate.served.utilisation >= 1):
             return sheets.served(estimate, fully=True)
-        smaller = self._sheets[: self._sheets.index(sheets)]
-        paces = [pace for one in smaller if (pace := one.pace(estimate.candidate)) is not None]
-        return sheets.served(estimate, fully=True, fewer=paces)
+        return sheets.served(estimate, fully=True, fewer=self._paces(estimate.candidate, self._sheets.index(sheets)))
+
+    def _paces(self, candidate: Candidate, most: int) -> list[tuple[int, float]]:
+        """Return the paces of its replicas with fewer requests at once than in place `most`, up to twice those in flight."""
+        rate = (self._workload.targets.requests_per_s or 0.0) / copies(candidate.plan)
+        paces: list[tuple[int, float]] = []
+        for one in self._sheets[:most]:
+            pace = one.pace(candidate)
+            paces += [] if pace is None else [pace]
+            if pace is not None and pace[0] > 2 * rate * self._tokens * pace[1]:
+                break
+        return paces
 
     def in_blocks(self, estimate: Estimate) -> Estimate:
         """Return an estimate told by block, as `Datasheets.in_blocks` tells it of its own batch."""
