@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp
 
-from advisor.charges import cost_of, energy_of, job_of, service_cost_of, throughput_of
+from advisor.charges import cost_of, energy_of, job_of, service_cost_of, service_energy_of, throughput_of
 from advisor.compiling import compile_time, programs_of
 from advisor.interruptions import saved_bytes
 from advisor.memory import memory_of
@@ -43,7 +43,9 @@ class Datasheets:
         self._workload = workload
         self._each = each
         self._search = Search(workload, each=each)
-        self._search.prepare((chip, pool.count) for pool, chip in pools)
+        every = list(pools)
+        self._chips = {chip.key: chip for _, chip in every}
+        self._search.prepare((chip, pool.count) for pool, chip in every)
         self._found: dict[tuple[str, str, int, int], Found | str] = {}
         self._of_plan: dict[tuple[str, str, int, Plan], Found] = {}
         self._parts = _parts_of(workload)
@@ -101,8 +103,10 @@ class Datasheets:
         if load is None or (known is not None and known.utilisation >= 1):
             return estimate
         served = served_of(load) if fully else limited(load)
-        cost = estimate.cost_usd if served.utilisation >= 1 else service_cost_of(workload, pool, step)
-        return replace(estimate, served=served, cost_usd=cost)
+        if served.utilisation >= 1:  # its queue never empties: the requests take as long as it takes to serve them
+            return replace(estimate, served=served, cost_usd=cost_of(workload, pool, step), job_s=None)
+        energy = service_energy_of(workload, self._chips[pool.accelerator], pool.count, served.utilisation, step)
+        return replace(estimate, served=served, cost_usd=service_cost_of(workload, pool, step), energy_j=energy, job_s=None)
 
     def _utilisation(self, chip: Accelerator, chips: int, step: Quantity) -> Quantity | None:
         """Return the model FLOPs utilisation of a training step; None where nothing is trained or the peak is not known.
