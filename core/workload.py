@@ -131,12 +131,20 @@ class DataPipeline:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What must be reached; `None` means that nothing was asked."""
+    """What must be reached; `None` means that nothing was asked.
+
+    Args:
+        deadline_h, budget_usd: of the whole job.
+        latency_ms: of a step, or what one in a hundred requests may exceed where they come at a rate.
+        requests_per_s: that are to be served.
+        unheld: (what stays open, why and what to do) of each target that was asked for and that nothing can be held against.
+    """
 
     deadline_h: float | None = None
     budget_usd: float | None = None
     latency_ms: float | None = None
     requests_per_s: float | None = None
+    unheld: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

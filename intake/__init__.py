@@ -13,6 +13,7 @@ from intake.price_list import read_price_list
 from intake.price_list_skypilot import cloud_of_path
 from intake.price_rows import Origin as PriceOrigin
 from intake.price_rows import PriceList
+from intake.sections import TARGET_TASKS
 from intake.understand import (
     DTYPES,
     TRAINING_DTYPES,
@@ -27,6 +28,7 @@ __all__ = [
     "ADAPTED",
     "DTYPES",
     "MOST_RANK",
+    "TARGET_TASKS",
     "TRAINING_DTYPES",
     "PriceList",
     "PriceOrigin",

@@ -72,7 +72,9 @@ def planned(
     def variant(changes: Mapping[str, object]) -> Workload:
         return intake.read_document({**document, **changes})
 
-    return compose(Mixed(question, asked, variant, options))
+    found, alone = compose(Mixed(question, asked, variant, options))
+    unheld = tuple(f"{what}: {why}" for what, why in workload.targets.unheld)
+    return replace(found, missing=(*found.missing, *unheld)), alone
 
 
 def asked_pools(

@@ -298,6 +298,9 @@ def apply_fields(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dic
             target[leaf] = _listed(value) if path.startswith("model.") and offered[path].kind == "text" else value
     if result.get("task") not in intake.ADAPTED:
         result.pop("lora", None)
+    for target, tasks in intake.TARGET_TASKS.items():
+        if result.get("task") not in tasks and isinstance(result.get("targets"), dict):
+            result["targets"].pop(target, None)
     return {key: value for key, value in result.items() if key not in ("total", "targets", "lora") or value}
 
 
