@@ -144,6 +144,15 @@ def read(argument: str, asked: Mapping[str, Any] | None = None) -> Understood:
     return understand(json.dumps({**found.document, **given})) if given else found
 
 
+def on_any_pool(given: Understood) -> Understood:
+    """Return a workload without the pools that its document names, so that all of the catalog is looked at.
+
+    Args:
+        given: as understood.
+    """
+    return understand(json.dumps({key: value for key, value in given.document.items() if key != "pools"}))
+
+
 def _read(argument: str) -> Understood:
     weak = context().settings.weak_sandbox
     if argument == "-":
