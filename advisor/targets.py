@@ -77,7 +77,7 @@ def chance_of_all(aims: tuple[Aim, ...]) -> float | None:
 
 
 def untold(estimate: Estimate, workload: Workload) -> bool:
-    """Return whether a target cannot be told of a candidate, as a budget without a price or a total: none then is known to be met.
+    """Return whether a target cannot be told of a candidate, as a budget without a price or a total: none is known to be met.
 
     Args:
         estimate: of the candidate.

@@ -68,7 +68,7 @@ def test_advice_without_probing_is_one_document_alone_on_stdout_and_the_run_is_k
 
 
 def test_all_on_the_command_line_wins_over_the_pools_of_the_file(home: Path) -> None:
-    document = {"schema": 1, "task": "train", "model": {"preset": "mlp"}, "batch": 8, "pools": [{"accelerator": "t4", "count": 1}]}
+    document = {"schema": 1, "task": "train", "model": {"preset": "mlp"}, "batch": 8, "pools": ["t4:1"]}
     for told, asked in (({"t4"}, ()), (None, ("--pools", "all"))):
         done = run("advise", "-", *asked, "--probe", "none", "--json", stdin=json.dumps(document))
         found = {one["pools"][0]["accelerator"] for one in json.loads(done.stdout)["ranked"]} - {"cpu:0"}
