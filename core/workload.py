@@ -322,12 +322,12 @@ class Workload:
 
     @property
     def total_steps(self) -> float | None:
-        """Steps of the whole job, or None when the user gave no total."""
+        """Steps of the whole job, one at least, or None when the user gave no total."""
         if self.total.steps is not None:
             return self.total.steps
         if self.total.samples is not None:
-            return self.total.samples / self.batch
+            return max(1.0, self.total.samples / self.batch)
         if self.total.tokens is not None:
             tokens = self.units_per_step if self.unit == "tokens" else self.batch * (self.length or 1)
-            return self.total.tokens / tokens
+            return max(1.0, self.total.tokens / tokens)
         return None
