@@ -66,7 +66,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """One run that was not predicted, and what was missing."""
+    """One run that was not predicted, and what was missing; `line` is that of its first row, 0 where there is no file."""
 
     id: str
     group: str
@@ -74,6 +74,7 @@ class Refused:
     model: str
     source: str
     reason: str
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from advisor.attached import Place, Reading, best_peaks, read_place
 from advisor.batches import Batches
 from advisor.compiling import compiled_here
 from advisor.flips import flips_of
-from advisor.gaps import gaps_of
+from advisor.gaps import gaps_of, unheld
 from advisor.interruptions import interruption_words
 from advisor.keeping_up import enough_words
 from advisor.question import Facts, Question
@@ -209,7 +209,7 @@ def _recommend(question: Question, draft: _Draft, titles: Mapping[str, str]) -> 
     equal = tuple(told for told, before in zip(order, plain, strict=True) if before in tied)
     excluded = tuple(sorted(draft.excluded.values(), key=lambda out: (out.accelerator, out.runtime, out.rule, out.reason)))
     verdicts = gathered(draft.verdicts, frozenset(draft.pairs))
-    gaps = gaps_of(tuple(draft.readings), order, bool(order))
+    gaps = unheld(question.workload) + gaps_of(tuple(draft.readings), order, bool(order))
     if not order:
         sentence, why = nothing_words(excluded, unranked, question.objective)
         rests = f"This rests on the catalog and the outcomes as of {question.today}."

@@ -4,6 +4,7 @@ from advisor.attached import Reading
 from advisor.ranking import Contender, chance_faster
 from core.advice import Estimate, Gap
 from core.quantity import TIERS
+from core.workload import Workload
 
 MOST = 24
 _FROM = dict.fromkeys(TIERS, "not measured on it") | {
@@ -30,6 +31,15 @@ def gaps_of(readings: tuple[Reading, ...], order: tuple[Contender, ...], fits: b
     weighed.sort(key=lambda item: item[:3])
     found = [gap for weight, _, _, gap in weighed if weight < 0]
     return tuple(dict.fromkeys(found))[:MOST] + _elsewhere(order)
+
+
+def unheld(workload: Workload) -> tuple[Gap, ...]:
+    """Return the targets that were asked for and that nothing can be held against, with what would tell.
+
+    Args:
+        workload: the job.
+    """
+    return tuple(Gap(what, None, None, remedy) for what, remedy in workload.targets.unheld)
 
 
 def _key(estimate: Estimate) -> tuple[str, str, int]:

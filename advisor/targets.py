@@ -77,18 +77,18 @@ def chance_of_all(aims: tuple[Aim, ...]) -> float | None:
 
 
 def untold(estimate: Estimate, workload: Workload) -> bool:
-    """Return whether a target cannot be told of a candidate, as a budget without a price: then nobody knows that all are met.
+    """Return whether a target cannot be told of a candidate, as a budget without a price or a total: none is known to be met.
 
     Args:
         estimate: of the candidate.
         workload: the job.
     """
-    targets, whole = workload.targets, workload.total_steps is not None
+    targets = workload.targets
     served = estimate.served
     return (
         (targets.requests_per_s is not None and workload.task == "serve" and served is None)
-        or (targets.budget_usd is not None and whole and estimate.cost_usd is None)
-        or (targets.deadline_h is not None and whole and estimate.step_time_s is None)
+        or (targets.budget_usd is not None and (workload.total_steps is None or estimate.cost_usd is None))
+        or (targets.deadline_h is not None and (workload.total_steps is None or estimate.step_time_s is None))
         or (targets.latency_ms is not None and served is not None and served.utilisation < 1 and not served.total_s)
     )
 

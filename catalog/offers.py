@@ -50,6 +50,30 @@ def clouds(imported: Iterable[Price] = ()) -> tuple[str, ...]:
     return tuple(sorted({_word(price.cloud) for price in _all(imported)} - {INDEX}))
 
 
+def rents_in(cloud: str, where: Where, imported: Iterable[Price] = ()) -> bool:
+    """Return whether a cloud may rent anything out in the clouds and regions that are asked for.
+
+    A region of which no offer is known may be anybody's. One that only other clouds have offers in is theirs; where the cloud is
+    asked for too, its offers that name no region count, as in `cheapest`.
+
+    Args:
+        cloud: its name, as prices write it.
+        where: clouds and regions (empty: all); `own_only` rules out renting.
+        imported: prices of lists that the user imported.
+    """
+    clouds, regions = {_word(name) for name in where.clouds}, {_word(region) for region in where.regions}
+    if where.own_only or (clouds and _word(cloud) not in clouds):
+        return False
+    if not regions:
+        return True
+    sellers: dict[str, set[str]] = {}
+    for price in _all(imported):
+        sellers.setdefault(_word(price.region), set()).add(_word(price.cloud))
+    if any(region not in sellers or _word(cloud) in sellers[region] for region in regions):
+        return True
+    return bool(clouds) and any(_word(cloud) in sellers.get(region, ()) for region in _EVERYWHERE)
+
+
 def cheapest(
     key: str, where: Where, imported: Iterable[Price] = (), terms: str = "", chips: int | None = None, machine: str = "",
     *, together: int | None = None,

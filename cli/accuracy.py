@@ -13,7 +13,7 @@ from core import format as fmt
 from services.accuracy import MOST_OF_A_SOURCE, Accuracy, Judged, Refused, Score
 from services.accuracy import accuracy as measured_accuracy
 
-_MOST_ROWS, _WIDEST = 40, 60
+_MOST_ROWS, _WIDEST, _MOST_REFUSED = 40, 60, 10
 
 
 @click.command()
@@ -92,7 +92,10 @@ def _run(one: Judged) -> dict[str, Any]:
 
 
 def _refusal(one: Refused) -> dict[str, Any]:
-    return {"id": one.id, "group": one.group, "task": one.task, "model": one.model, "source": one.source, "reason": one.reason}
+    return {
+        "id": one.id, "line": one.line, "group": one.group, "task": one.task, "model": one.model, "source": one.source,
+        "reason": one.reason,
+    }  # fmt: skip
 
 
 def _show(found: Accuracy, each: bool) -> None:
@@ -141,15 +144,16 @@ def _runs(runs: Sequence[Judged]) -> None:
 
 
 def _refusals(refused: Sequence[Refused]) -> None:
-    reasons: dict[str, int] = {}
+    """Write what was refused: how many runs for each reason, most first, and which by line and id, the first of many."""
+    reasons: dict[str, list[Refused]] = {}
     for one in refused:
-        reasons[one.reason] = reasons.get(one.reason, 0) + 1
-    if reasons:
-        write()
-        write("Refused, not guessed")
-        table(("runs", "what is missing"), [(str(count), reason) for reason, count in _most_first(reasons)],
-              right=(0,))  # fmt: skip
-
-
-def _most_first(reasons: dict[str, int]) -> list[tuple[str, int]]:
-    return sorted(reasons.items(), key=lambda pair: -pair[1])
+        reasons.setdefault(one.reason, []).append(one)
+    if not reasons:
+        return
+    write()
+    write("Refused, not guessed")
+    for reason, runs in sorted(reasons.items(), key=lambda pair: -len(pair[1])):
+        more = f" and {len(runs) - _MOST_REFUSED} more: see --json" if len(runs) > _MOST_REFUSED else ""
+        which = ", ".join(f"line {one.line} ({_short(one.id)})" for one in runs[:_MOST_REFUSED])
+        write(f"- {len(runs)} run{'s' * (len(runs) > 1)}: {reason}")
+        write(f"  {which}{more}")

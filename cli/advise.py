@@ -17,8 +17,9 @@ from services.pools import echoes, pools_for
 @click.command()
 @click.argument("workload")
 @click.option("--objective", type=click.Choice(OBJECTIVES), help="What to rank for; without it the workload's own.")
-@click.option("--pools", default="all", show_default=True, metavar="KEY=N,...|attached|all",
-              help="Accelerators to consider, by keys with counts of chips or by other names (v5p-8, A100-80GB:8).")
+@click.option("--pools", metavar="KEY=N,...|attached|all",
+              help="Accelerators to consider, by keys with counts of chips or by other names (v5p-8, A100-80GB:8), what is "
+              "attached, or all; without it those that WORKLOAD names beside what is attached, or all where it names none.")
 @click.option("--probe", type=click.Choice(("settle", "quick", "none")),
               help="How much to measure here: until the choice is settled, each layer once, or nothing. Without it each layer "
               "once, or nothing where --pools names none that is attached.")
@@ -27,11 +28,15 @@ from services.pools import echoes, pools_for
 @runtime_flag
 @json_flag
 def advise(
-    workload: str, objective: str | None, pools: str, probe: str | None, budget_s: float, runtimes: tuple[str, ...], *,
+    workload: str, objective: str | None, pools: str | None, probe: str | None, budget_s: float, runtimes: tuple[str, ...], *,
     as_json: bool,
 ) -> int:
     """WORKLOAD is a YAML or JSON file, - for standard input, or a preset: NAME or NAME:TASK (gpt2-small:train)."""
     understood = workloads.read(workload)
+    if pools == "all" and understood.workload.pools:
+        progress("--pools all: everything that is allowed is looked at, and what the workload names as pools is put aside")
+        understood = workloads.on_any_pool(understood)
+    pools = pools or RunOptions().pools
     here = any(pool.attached for pool in pools_for(understood.workload, devices_for(()), pools))
     options = RunOptions(probe or ("quick" if here else "none"), budget_s, runtimes, pools, objective)
     run_id = runs.create(understood.document, options)

@@ -119,7 +119,8 @@ def import_prices(file: Path, cloud: str, day: str, *, dry_run: bool, as_json: b
     if as_json:
         document({
             "form": found.form, "rows": found.rows, "kept": not dry_run, "replaced": found.replaced, "clouds": list(found.clouds),
-            "accelerators": list(found.accelerators), "skipped": [{"reason": why, "rows": n} for why, n in found.skipped],
+            "accelerators": list(found.accelerators),
+            "skipped": [{"reason": one.reason, "rows": len(one.lines), "lines": list(one.lines)} for one in found.skipped],
             "prices": [_price(price) for price in found.prices],
         })  # fmt: skip
         return
@@ -127,8 +128,8 @@ def import_prices(file: Path, cloud: str, day: str, *, dry_run: bool, as_json: b
     write(f"{len(found.prices)} prices of {', '.join(found.accelerators)} at {', '.join(found.clouds)} {done}.")
     if found.replaced:
         write(f"They take the place of {found.replaced} that were imported before.")
-    for why, count in found.skipped[:_SHOWN_SKIPPED]:
-        write(f"- left out, {count} rows: {why}")
+    for left in found.skipped[:_SHOWN_SKIPPED]:
+        write(f"- left out, {left.words}")
     if not dry_run:
         write("They are preferred to the catalog's own; ./tandem catalog forget-prices undoes that.")
 

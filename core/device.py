@@ -224,6 +224,7 @@ class Pool:
         apart: what tells it from other pools of as many of its chips in one question; empty where there are none.
         own: what its price is made of where it is the user's own hardware.
         other_terms: on which it is known to be had for less, cheapest first; empty where its price was given or it is here.
+        barred: why it cannot be had where it is asked for; empty where it can, as far as is known.
     """
 
     accelerator: str
@@ -237,6 +238,7 @@ class Pool:
     apart: str = ""
     own: Ownership | None = None
     other_terms: tuple[Offer, ...] = ()
+    barred: str = ""
 
     @property
     def label(self) -> str:

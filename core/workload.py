@@ -131,12 +131,20 @@ class DataPipeline:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What must be reached; `None` means that nothing was asked."""
+    """What must be reached; `None` means that nothing was asked.
+
+    Args:
+        deadline_h, budget_usd: of the whole job.
+        latency_ms: of a step, or what one in a hundred requests may exceed where they come at a rate.
+        requests_per_s: that are to be served.
+        unheld: (what stays open, why and what to do) of each target that was asked for and that nothing can be held against.
+    """
 
     deadline_h: float | None = None
     budget_usd: float | None = None
     latency_ms: float | None = None
     requests_per_s: float | None = None
+    unheld: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,12 +322,12 @@ class Workload:
 
     @property
     def total_steps(self) -> float | None:
-        """Steps of the whole job, or None when the user gave no total."""
+        """Steps of the whole job, one at least, or None when the user gave no total."""
         if self.total.steps is not None:
             return self.total.steps
         if self.total.samples is not None:
-            return self.total.samples / self.batch
+            return max(1.0, self.total.samples / self.batch)
         if self.total.tokens is not None:
             tokens = self.units_per_step if self.unit == "tokens" else self.batch * (self.length or 1)
-            return self.total.tokens / tokens
+            return max(1.0, self.total.tokens / tokens)
         return None

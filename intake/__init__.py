@@ -11,8 +11,9 @@ from intake.pools import is_device, request_of
 from intake.presets import preset_document
 from intake.price_list import read_price_list
 from intake.price_list_skypilot import cloud_of_path
+from intake.price_rows import LeftOut, PriceList
 from intake.price_rows import Origin as PriceOrigin
-from intake.price_rows import PriceList
+from intake.sections import TARGET_TASKS
 from intake.understand import (
     DTYPES,
     TRAINING_DTYPES,
@@ -27,7 +28,9 @@ __all__ = [
     "ADAPTED",
     "DTYPES",
     "MOST_RANK",
+    "TARGET_TASKS",
     "TRAINING_DTYPES",
+    "LeftOut",
     "PriceList",
     "PriceOrigin",
     "Understood",

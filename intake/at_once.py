@@ -9,7 +9,8 @@ from intake.wording import fault
 
 AT_ONCE = (1, 4, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 """Batches that are tried of one replica, up to what servers such as vLLM limit by `max_num_seqs` (prior)."""
-NO_TOTAL = "no total was given"
+NO_TOTAL, GIVE_TOTAL = "no total was given", "give total, as total: {steps: N}"
+_ASKED = {"deadline_h": "the deadline of {} h", "budget_usd": "the budget of {} USD"}
 USUAL_AT_ONCE = 32
 """Batch of rules and attached devices while it is open."""
 REQUESTS_TOLD = 100_000
@@ -26,7 +27,7 @@ def is_at_a_rate(top: Section, task: str) -> bool:
     Raises:
         BadInput: a target that cannot be used.
     """
-    return task == "serve" and read_targets(top).requests_per_s is not None
+    return task == "serve" and read_targets(top, task).requests_per_s is not None
 
 
 def is_open(top: Section, task: str) -> bool:
@@ -86,8 +87,14 @@ def held(targets: Targets, *, at_a_rate: bool, total: bool, assumed: list[str]) 
         assumed: what is held against nothing is added to it.
     """
     without = "" if total else NO_TOTAL
-    for name, why in (("deadline_h", "requests come at a rate" if at_a_rate else without), ("budget_usd", without)):
-        if why and getattr(targets, name) is not None:
+    reasons = {"deadline_h": "requests come at a rate" if at_a_rate else without, "budget_usd": without}
+    unheld: list[tuple[str, str]] = []
+    for name, why in reasons.items():
+        value = getattr(targets, name)
+        if why and value is not None:
             assumed.append(f"{name} is held against nothing, since {why}")
+            remedy = GIVE_TOTAL if why == NO_TOTAL else f"remove targets.{name}"
+            told = f"whether {_ASKED[name].format(f'{value:,.12g}')} is kept", f"not counted, since {why}: {remedy}"
+            unheld.append(told)
             targets = replace(targets, **{name: None}) if at_a_rate else targets
-    return targets
+    return replace(targets, unheld=tuple(unheld))

@@ -11,11 +11,21 @@ import io
 from collections.abc import Iterator, Mapping
 from datetime import date
 
-from catalog import TERMS, parse_name
+from catalog import TERMS, Named, machine_named, parse_name
 from core.device import Price
 from core.errors import BadInput
 from intake.price_list_skypilot import COLUMNS, read_skypilot
-from intake.price_rows import HIGHEST_USD, LOWEST_USD, Origin, PriceList, cheapest_of_each, line, positive, refuse_faults
+from intake.price_rows import (
+    HIGHEST_USD,
+    LOWEST_USD,
+    Origin,
+    PriceList,
+    cheapest_of_each,
+    line,
+    offer_of,
+    positive,
+    refuse_faults,
+)
 from intake.wording import nearest, refuse_other_separators, say
 
 MOST_BYTES = 32 * 2**20
@@ -90,13 +100,20 @@ def _own(rows: list[tuple[int, dict[str, str]]], columns: list[str], origin: Ori
         raise BadInput(f"columns {', '.join(columns)[:120]}", "accelerator and usd_per_chip_h or usd_per_h", "add them")
     prices: list[Price] = []
     faults: list[str] = []
+    first: dict[tuple[str, ...], tuple[int, float]] = {}
     for number, row in rows:
         if not any(row.values()):
             continue
         try:
-            prices.append(_own_row(row, origin))
+            price = _own_row(row, origin)
         except (ValueError, BadInput) as error:
             faults.append(f"line {number}: {error.got if isinstance(error, BadInput) else error}")
+            continue
+        prices.append(price)
+        before, usd = first.setdefault(offer_of(price), (number, price.usd_per_chip_h))
+        if usd != price.usd_per_chip_h:
+            both = f"{usd:g} and {price.usd_per_chip_h:g} USD a chip-hour"
+            faults.append(f"lines {before} and {number}: {both} for one machine, place and terms")
     refuse_faults(faults, origin.name)
     if not prices:
         raise BadInput(f"{origin.name[-_LONGEST:]}, which has no rows", "at least one price", "give the price list")
@@ -105,21 +122,8 @@ def _own(rows: list[tuple[int, dict[str, str]]], columns: list[str], origin: Ori
 
 def _own_row(row: Mapping[str, str], origin: Origin) -> Price:
     named = parse_name(row["accelerator"])
-    told = positive(row.get("chips_per_instance") or str(named.chips or 1), "chips_per_instance", 1e6)
-    if told != int(told):
-        raise ValueError(f"chips_per_instance {told:g} is no whole number")
-    chips = int(told)
-    if named.chips is not None and chips not in (1, named.chips):
-        raise ValueError(f"chips_per_instance {chips} where {named.echo}")
-    chips = named.chips or chips
-    if row.get("usd_per_chip_h"):
-        usd = positive(row["usd_per_chip_h"], "usd_per_chip_h", HIGHEST_USD)
-    else:
-        usd = positive(row.get("usd_per_h", ""), "usd_per_h", HIGHEST_USD * chips) / chips
-    if usd < LOWEST_USD:
-        raise ValueError(f"{usd:.3g} USD a chip-hour is below {LOWEST_USD:g}")
-    if row.get("usd_per_chip_h") and row.get("usd_per_h"):
-        raise ValueError("both usd_per_chip_h and usd_per_h; keep one of them")
+    chips = _chips(row, named)
+    usd = _usd(row, chips)
     cloud = line(row.get("cloud") or origin.cloud)
     if not cloud:
         raise ValueError("no cloud; add a column cloud, or say it for the whole list")
@@ -133,6 +137,38 @@ def _own_row(row: Mapping[str, str], origin: Origin) -> Price:
         positive(memory, "host_memory_gib", 1e6) * 2.0**30 if memory else None,
         imported=True, notes=line(row.get("notes", "")),
     )  # fmt: skip
+
+
+def _chips(row: Mapping[str, str], named: Named) -> int:
+    """Return the chips of a row's machine: as it says, as its accelerator or machine is named, or one where none is priced."""
+    cell, machine = row.get("chips_per_instance"), machine_named(row.get("instance", ""))
+    if cell:
+        told = positive(cell, "chips_per_instance", 1e6)
+        if told != int(told):
+            raise ValueError(f"chips_per_instance {told:g} is no whole number")
+        if named.chips is not None and told not in (1, named.chips):
+            raise ValueError(f"chips_per_instance {told:g} where {named.echo}")
+        return named.chips or int(told)
+    if named.chips is not None:
+        return named.chips
+    if machine is not None and machine.accelerator == named.key:
+        return machine.chips
+    if row.get("usd_per_h") and not row.get("usd_per_chip_h"):
+        raise ValueError("usd_per_h without chips_per_instance, so nobody knows of how many chips it is the price")
+    return 1
+
+
+def _usd(row: Mapping[str, str], chips: int) -> float:
+    """Return what one chip costs for an hour."""
+    whole, each = row.get("usd_per_h", ""), row.get("usd_per_chip_h", "")
+    if whole and each:
+        raise ValueError("both usd_per_chip_h and usd_per_h; keep one of them")
+    if not whole and not each:
+        raise ValueError("no price")
+    usd = positive(each, "usd_per_chip_h", HIGHEST_USD) if each else positive(whole, "usd_per_h", HIGHEST_USD * chips) / chips
+    if usd < LOWEST_USD:
+        raise ValueError(f"{usd:.3g} USD a chip-hour is below {LOWEST_USD:g}")
+    return usd
 
 
 def _confidence(cell: str) -> str:

@@ -8,14 +8,13 @@ Source: skypilot-org/skypilot-catalog catalogs/v8 (lambda and gcp read 2026-12).
 """
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from catalog import Named, accelerator, accelerators, machine_named, machines_of, parse_name
 from core.device import Price
 from core.errors import BadInput, NotFound
-from intake.price_rows import HIGHEST_USD, Origin, PriceList, cheapest_of_each, line, positive, refuse_faults
+from intake.price_rows import HIGHEST_USD, LeftOut, Origin, PriceList, cheapest_of_each, line, offer_of, positive, refuse_faults
 
 COLUMNS = ("InstanceType", "AcceleratorName", "AcceleratorCount", "Price", "Region")
 """By these the form is known."""
@@ -25,6 +24,7 @@ _NEAR = 0.12
 _NO_MACHINE = ("", "TPU-VM")
 _PLACEHOLDER = "700.0"
 """What the list says of any TPU slice, small or large, whose price in a region is not public."""
+_AGAIN = "another price than a line before of the same machine, zone and terms; the lower counts"
 _CLOUDS = {
     "aws": "AWS", "azure": "Azure", "gcp": "GCP", "oci": "OCI", "ibm": "IBM", "lambda": "Lambda", "runpod": "RunPod",
     "nebius": "Nebius", "vast": "Vast.ai", "hyperstack": "Hyperstack", "cudo": "Cudo", "paperspace": "Paperspace",
@@ -62,7 +62,8 @@ def read_skypilot(rows: list[tuple[int, dict[str, str]]], origin: Origin) -> Pri
     hosts = _hosts(rows)
     prices: list[Price] = []
     faults: list[str] = []
-    left: Counter[str] = Counter()
+    left: dict[str, list[int]] = {}
+    known: dict[tuple[str, ...], float] = {}
     for number, row in rows:
         try:
             found = _row(row, hosts, origin)
@@ -70,15 +71,18 @@ def read_skypilot(rows: list[tuple[int, dict[str, str]]], origin: Origin) -> Pri
             faults.append(f"line {number}: {error}")
             continue
         if isinstance(found, _Left):
-            left[found.reason] += 1
-        else:
-            prices.extend(found)
+            left.setdefault(found.reason, []).append(number)
+            continue
+        prices.extend(found)
+        if any(known.setdefault((*offer_of(one), _place(row)), one.usd_per_chip_h) != one.usd_per_chip_h for one in found):
+            left.setdefault(_AGAIN, []).append(number)
     refuse_faults(faults, origin.name)
+    skipped = tuple(LeftOut(reason, tuple(lines)) for reason, lines in sorted(left.items(), key=lambda one: -len(one[1])))
     if not prices:
-        why = "; ".join(f"{count} rows: {reason}" for reason, count in left.most_common(3)) or "it has no rows"
+        why = "; ".join(one.words for one in skipped[:3]) or "it has no rows"
         raise BadInput(f"{origin.name[-60:]} without a price that can be used ({why})", "prices of catalog accelerators",
                        "give another list")  # fmt: skip
-    return PriceList("skypilot", cheapest_of_each(prices), tuple(left.most_common()), len(rows))
+    return PriceList("skypilot", cheapest_of_each(prices), skipped, len(rows))
 
 
 def _hosts(rows: list[tuple[int, dict[str, str]]]) -> Mapping[tuple[str, str], dict[str, str]]:
@@ -99,6 +103,8 @@ def _row(row: Mapping[str, str], hosts: Mapping[tuple[str, str], Mapping[str, st
     count = positive(row["AcceleratorCount"], "AcceleratorCount", 1e6)
     if count != int(count):
         return _Left("parts of an accelerator")
+    if named.chips is not None and count > 1:
+        raise ValueError(f"AcceleratorCount {count:g} where {named.echo}")
     chips = int(count) * (named.chips or 1)
     instance = row["InstanceType"]
     host: Mapping[str, str] | None = None

@@ -12,7 +12,27 @@ from intake.wording import say
 HIGHEST_USD = 10_000.0
 LOWEST_USD = 1e-6
 """An hour of one chip costs less, by far."""
-_LONGEST, _MOST_FAULTS = 80, 5
+_LONGEST, _MOST_FAULTS, _MOST_LINES = 80, 5, 8
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Rows of a list that are left out for one reason.
+
+    Args:
+        reason: why.
+        lines: on which they end, in the order of the list; at least one.
+    """
+
+    reason: str
+    lines: tuple[int, ...]
+
+    @property
+    def words(self) -> str:
+        """Return which rows, the first by their line, and why: `2 rows (lines 3, 4): no price`."""
+        count, more = len(self.lines), len(self.lines) - _MOST_LINES
+        shown = ", ".join(map(str, self.lines[:_MOST_LINES])) + (f" and {more:,} more" if more > 0 else "")
+        return f"{count:,} row{'s' * (count > 1)} (line{'s' * (count > 1)} {shown}): {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +42,13 @@ class PriceList:
     Args:
         form: `own` or `skypilot`.
         prices: one for each machine, region and terms; of zones the cheapest.
-        skipped: (why, rows) of what was left out.
+        skipped: what was left out, most rows first.
         rows: read in all.
     """
 
     form: str
     prices: tuple[Price, ...]
-    skipped: tuple[tuple[str, int], ...]
+    skipped: tuple[LeftOut, ...]
     rows: int
 
 
@@ -55,6 +75,8 @@ def positive(cell: str, what: str, highest: float) -> float:
     Raises:
         ValueError: it is none; the text says what was wrong.
     """
+    if not cell:
+        raise ValueError(f"{what} is empty")
     try:
         value = float(cell)
     except ValueError:
@@ -69,11 +91,16 @@ def line(text: str) -> str:
     return one_line(text, _LONGEST)
 
 
+def offer_of(price: Price) -> tuple[str, ...]:
+    """Return what a price is of: accelerator, cloud, machine, region, terms and chips of the machine."""
+    return (price.accelerator, price.cloud.lower(), price.instance, price.region, price.terms, str(price.chips_per_instance))
+
+
 def cheapest_of_each(prices: Iterable[Price]) -> tuple[Price, ...]:
     """Return one price for each accelerator, cloud, machine, its chips, region and terms: the lowest."""
     kept: dict[tuple[str, ...], Price] = {}
     for price in prices:
-        key = (price.accelerator, price.cloud.lower(), price.instance, price.region, price.terms, str(price.chips_per_instance))
+        key = offer_of(price)
         if key not in kept or price.usd_per_chip_h < kept[key].usd_per_chip_h:
             kept[key] = price
     return tuple(kept.values())

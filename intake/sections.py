@@ -2,6 +2,7 @@
 
 from typing import cast
 
+from core.errors import BadInput
 from core.workload import DataPipeline, Existing, Targets, Total, Where
 from intake.fields import Section
 from intake.wording import fault, nearest, unknown
@@ -11,6 +12,8 @@ _ALIASES = {"pytorch": "torch", "tf": "tensorflow", "torch_xla": "torch-xla", "p
             "torch_tpu": "torch-tpu", "flax": "jax"}
 CLOUDS = {"google": "gcp", "google cloud": "gcp", "amazon": "aws", "microsoft": "azure", "oracle": "oci"}
 """Other names of clouds, and how they are written here."""
+TARGET_TASKS = {"latency_ms": ("infer", "serve", "preprocess"), "requests_per_s": ("serve",)}
+"""Targets that mean something to some tasks alone, and these."""
 _MOST = 1e30
 
 
@@ -77,15 +80,23 @@ def read_data(top: Section) -> DataPipeline:
     )
 
 
-def read_targets(top: Section) -> Targets:
+def read_targets(top: Section, task: str) -> Targets:
     """Return what must be reached.
 
+    Args:
+        top: the document.
+        task: one of `TASKS`.
+
     Raises:
-        BadInput: a value that cannot be used.
+        BadInput: a value that cannot be used, or a target that means nothing to the task.
     """
     section = top.section("targets", ("deadline_h", "budget_usd", "latency_ms", "requests_per_s"))
     if section is None:
         return Targets()
+    for key, tasks in TARGET_TASKS.items():
+        if section.has(key) and task not in tasks:
+            got, expected = f"targets.{key} with task {task}", f"{key} with task {' or '.join(tasks)} alone"
+            raise BadInput(got, expected, f"remove targets.{key}, or correct task")
     return Targets(
         section.number("deadline_h", 1e-6, 1e7),
         section.number("budget_usd", 0, 1e12),

@@ -167,11 +167,13 @@ def _understood(document: Mapping[str, object], folder: Path | None, weak_sandbo
 def _refuse_early(document: Mapping[str, object]) -> None:
     """Refuse what is wrong beside the model before the model is read, which may take a while."""
     top = Section("", document, KEYS)
-    _arithmetic(top, top.choice("task", TASKS) or "train", {}, [])
+    task = top.choice("task", TASKS) or "train"
+    _arithmetic(top, task, {}, [])
     for key, most in (("batch", MOST_BATCH), ("length", MOST_LENGTH), ("image", MOST_IMAGE)):
         top.whole(key, 1, most)
     top.choice("objective", OBJECTIVES)
     read_total(top)
+    read_targets(top, task)
 
 
 def _of_family(top: Section, task: str, choice: ModelChoice, assumed: list[str]) -> Workload:
@@ -264,7 +266,7 @@ def _workload(
     if any(_masks_half(block) for block in blocks):
         assumed.append(_CAUSAL_NOTE)
     total, aim = read_total(top), top.choice("objective", OBJECTIVES) or "time"
-    targets = held(read_targets(top), at_a_rate=is_at_a_rate(top, task), total=total != Total(), assumed=assumed)
+    targets = held(read_targets(top, task), at_a_rate=is_at_a_rate(top, task), total=total != Total(), assumed=assumed)
     if is_open(top, task):
         total, aim = while_open(top, total, aim, assumed)
     if total.tokens is not None and unit != "tokens":

@@ -136,7 +136,7 @@ def _sorted(runs: Sequence[PublishedRun]) -> tuple[list[_Usable], list[Refused]]
                 usable.append(_Usable(run, observation))
                 continue
             reason = silicon
-        refused.append(Refused(run.id, run.group, run.task, run.model, source_of(run), reason))
+        refused.append(Refused(run.id, run.group, run.task, run.model, source_of(run), reason, run.line))
     return usable, refused
 
 

@@ -9,7 +9,7 @@ import intake
 from advisor import Question, advise
 from advisor.keeping_up import fleets_of
 from core.advice import Recommendation
-from core.device import Device
+from core.device import Device, Pool
 from core.probe import Outcome, Runtime
 from core.run import RunOptions
 from core.workload import Workload
@@ -63,8 +63,20 @@ def answer(
         sized = sized_pools(workload, options.pools, fleets_of(found.ranked))
         more = tuple(pool for pool in sized if (pool.accelerator, pool.count) not in tried)
         found = advise(replace(question, pools=(*pools, *more))) if more else found
+    if found.best is None and options.pools == "all" and workload.pools:
+        found = replace(found, why=found.why + _beside(workload, pools, found))
     if not impossible:
         return found
     found = replace(found, excluded=(*impossible, *found.excluded))
     fault = f"Nothing can be recommended: no pool can be had as asked for, {impossible[0].reason}."
-    return found if pools else replace(found, sentence=fault)
+    nothing = not pools or (found.best is None and all(pool.attached for pool in pools))
+    return replace(found, sentence=fault) if nothing else found
+
+
+def _beside(workload: Workload, pools: Sequence[Pool], found: Recommendation) -> str:
+    """Return what is said of attached devices that the workload does not name, where nothing is left; empty without any."""
+    named = {request.accelerator for request in workload.pools}
+    here = tuple(dict.fromkeys(pool.accelerator for pool in pools if pool.attached and pool.accelerator not in named))
+    count = len({(one.runtime, one.accelerator) for one in found.excluded if one.accelerator in here})
+    said = f" {count} of them are on {', '.join(here)}, attached here and looked at beside the pools that the workload names."
+    return said if here else ""

@@ -18,6 +18,8 @@ CATALOG_KINDS = ("gpu", "tpu")
 TOPOLOGY = "topology"
 """Flag of a pool that is left out because no slice has that many chips."""
 COUNT_RULE = "slice-count"
+PLACE_RULE, AVAILABILITY = "machine-cloud", "availability"
+"""Rule and flag of a pool whose machine another cloud has than those that are asked for."""
 KEYWORDS = ("all", "attached")
 MOST_CHIPS, MOST_SERVING, MOST_IN_A_FLEET = 1024, 64, 16_384
 APART = ("infer", "serve", "preprocess")
@@ -155,21 +157,24 @@ def echoes(asked: str) -> tuple[str, ...]:
 
 
 def obtainable(pools: Sequence[Pool]) -> tuple[tuple[Pool, ...], tuple[Exclusion, ...]]:
-    """Part pools into those that can be had and, as exclusions, TPU pools with a count that no slice has.
+    """Part pools into those that can be had and, as exclusions, counts that no slice has and machines of other clouds.
 
     Args:
         pools: to be compared.
     """
-    good: list[Pool] = []
-    out: list[Exclusion] = []
-    for pool in pools:
-        fault = None if pool.attached else catalog.count_fault(pool.accelerator, pool.count)
-        if fault is None:
-            good.append(pool)
-        else:
-            source = catalog.generations()[pool.accelerator].source
-            out.append(Exclusion("", f"{pool.count} x {pool.accelerator}", COUNT_RULE, TOPOLOGY, fault, source))
-    return tuple(good), tuple(out)
+    found = [(pool, _fault_of(pool)) for pool in pools]
+    return tuple(pool for pool, fault in found if fault is None), tuple(fault for _, fault in found if fault is not None)
+
+
+def _fault_of(pool: Pool) -> Exclusion | None:
+    """Return why a pool cannot be had; None where it can."""
+    name = f"{pool.count} x {pool.accelerator}"
+    if pool.barred:
+        return Exclusion("", name, PLACE_RULE, AVAILABILITY, pool.barred, "catalog/data/machines.csv")
+    fault = None if pool.attached else catalog.count_fault(pool.accelerator, pool.count)
+    if fault is None:
+        return None
+    return Exclusion("", name, COUNT_RULE, TOPOLOGY, fault, catalog.generations()[pool.accelerator].source)
 
 
 def _parsed(asked: str) -> tuple[tuple[PoolRequest, tuple[str, ...]], ...]:
@@ -231,7 +236,15 @@ def _named(request: PoolRequest, devices: Sequence[Device], market: _Market) -> 
         known = ", ".join(d.id for d in devices) or "nothing"
         raise BadInput(f"device {request.accelerator!r}", f"an attached device: {known}", "list them with: ./tandem devices")
     chip = catalog.accelerator(request.accelerator)
-    return _priced(chip, request, market)
+    return replace(_priced(chip, request, market), barred=_barred(request, market))
+
+
+def _barred(request: PoolRequest, market: _Market) -> str:
+    """Return why a type of machine cannot be had where the workload asks for; empty where it can, or is owned."""
+    machine, where = catalog.machine_named(request.machine), market.where
+    if machine is None or request.own is not None or where.own_only or catalog.rents_in(machine.cloud, where, market.imported):
+        return ""
+    return f"{machine.name} is a machine of {machine.cloud}, and {', '.join((*where.clouds, *where.regions))} is asked for"
 
 
 def _priced(chip: Accelerator, request: PoolRequest, market: _Market) -> Pool:

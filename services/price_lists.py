@@ -35,7 +35,7 @@ class Preview:
         prices: that it holds.
         form: `own` or `skypilot`.
         rows: read in all.
-        skipped: (why, rows) of what is left out.
+        skipped: rows that are left out, by reason, most first.
         replaced: prices imported before that it takes the place of.
         kept: prices imported before that stay.
     """
@@ -43,7 +43,7 @@ class Preview:
     prices: tuple[Price, ...]
     form: str
     rows: int
-    skipped: tuple[tuple[str, int], ...]
+    skipped: tuple[intake.LeftOut, ...]
     replaced: int
     kept: int
 

@@ -19,7 +19,7 @@ from core.workload import OBJECTIVES, Where, Workload
 from services import runs
 from services.context import context
 from services.fleet import devices_for
-from services.pools import SAID, obtainable, pools_for
+from services.pools import COUNT_RULE, SAID, obtainable, pools_for
 from services.runtimes import known_runtimes
 
 FEWEST, MOST = 2, 16
@@ -72,7 +72,9 @@ def planned(
     def variant(changes: Mapping[str, object]) -> Workload:
         return intake.read_document({**document, **changes})
 
-    return compose(Mixed(question, asked, variant, options))
+    found, alone = compose(Mixed(question, asked, variant, options))
+    unheld = tuple(f"{what}: {why}" for what, why in workload.targets.unheld)
+    return replace(found, missing=(*found.missing, *unheld)), alone
 
 
 def asked_pools(
@@ -103,7 +105,8 @@ def asked_pools(
     pools = [_priced(workload, text.strip(), devices) for text, _, _ in parts]
     _, impossible = obtainable(pools)
     if impossible:
-        raise BadInput(impossible[0].accelerator, "a count that a slice has", impossible[0].reason)
+        expected = "a count that a slice has" if impossible[0].rule == COUNT_RULE else "a pool that can be had there"
+        raise BadInput(impossible[0].accelerator, expected, impossible[0].reason)
     joined = _in_one_cloud(workload, pools, devices)
     return tuple(
         Asked(pool, runtime, beside) for pool, beside, (_, _, runtime) in zip(pools, joined, parts, strict=True)

@@ -144,6 +144,15 @@ def read(argument: str, asked: Mapping[str, Any] | None = None) -> Understood:
     return understand(json.dumps({**found.document, **given})) if given else found
 
 
+def on_any_pool(given: Understood) -> Understood:
+    """Return a workload without the pools that its document names, so that all of the catalog is looked at.
+
+    Args:
+        given: as understood.
+    """
+    return understand(json.dumps({key: value for key, value in given.document.items() if key != "pools"}))
+
+
 def _read(argument: str) -> Understood:
     weak = context().settings.weak_sandbox
     if argument == "-":
@@ -298,6 +307,9 @@ def apply_fields(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dic
             target[leaf] = _listed(value) if path.startswith("model.") and offered[path].kind == "text" else value
     if result.get("task") not in intake.ADAPTED:
         result.pop("lora", None)
+    for target, tasks in intake.TARGET_TASKS.items():
+        if result.get("task") not in tasks and isinstance(result.get("targets"), dict):
+            result["targets"].pop(target, None)
     return {key: value for key, value in result.items() if key not in ("total", "targets", "lora") or value}
 
 

@@ -1,11 +1,12 @@
 """Rules about what can be rented, where, on which terms, and what has aged. Prices come from the catalog, with their dates."""
 
+from dataclasses import replace
 from functools import cache
 
 from advisor.rules import Finding, job_rule, rule
 from advisor.rules.ages import PLATFORM, PRICES, TPU_ONLY, facts
 from advisor.rules.case import Case, Code
-from catalog import accelerators, cheapest, prices
+from catalog import accelerators, cheapest, prices, rents_in
 from core.format import usd
 from core.workload import Where
 
@@ -21,8 +22,9 @@ WEEK_H = 168.0
 
 
 def _allows_google(code: Code) -> bool:
-    wanted = {cloud.lower() for cloud in code.workload.where.clouds}
-    return not code.workload.where.own_only and (not wanted or bool(wanted & set(GOOGLE)))
+    where = code.workload.where
+    clouds = tuple(GOOGLE[0] if cloud.lower() in GOOGLE else cloud for cloud in where.clouds)
+    return rents_in(GOOGLE[0], replace(where, clouds=clouds))
 
 
 def _saves(code: Code) -> bool:
@@ -210,5 +212,5 @@ def tpus_are_rented_at_google(case: Case) -> Finding | None:
     if case.attached or _allows_google(case.code):
         return None
     where = case.workload.where
-    wanted = "own machines" if where.own_only else ", ".join(where.clouds)
+    wanted = "own machines" if where.own_only else ", ".join((*where.clouds, *where.regions))
     return Finding("exclude", f"TPUs are rented at Google only, and {wanted} is asked for")

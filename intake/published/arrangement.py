@@ -13,6 +13,8 @@ from intake.published.spelling import number, positive
 _FULLY_RECOMPUTED = re.compile(
     r"remat full|full remat|full recompute|activation_checkpointing=True|full activation", re.IGNORECASE
 )
+_OF_NONE = re.compile(r"(?<![a-z])(?:dcn_)?(?:tp|pp|cp|vp|ep|dp|sp|etp|fsdp|hsdp)[ =:-]?0+\b")
+"""A degree of nothing, which no run has."""
 _PARTLY_RECOMPUTED = re.compile(r"custom remat|offload|selective", re.IGNORECASE)
 _NOT_RECOMPUTED = re.compile(r"remat minimal|minimal remat|activation_checkpointing=False|no remat|remat none", re.IGNORECASE)
 
@@ -73,10 +75,13 @@ def layout_of(row: Mapping[str, str], batch: float, tpu: bool) -> Layout:
         tpu: whether it runs on TPUs, where JAX shards what it can.
 
     Raises:
-        BadInput: the degrees that are stated do not divide the chips.
+        BadInput: the degrees that are stated are of nothing, or do not divide the chips.
     """
     text, notes = row.get("parallelism", "").lower(), row.get("notes", "")
     chips = number(row.get("n_devices")) or 1.0
+    nothing = _OF_NONE.search(text)
+    if nothing is not None:
+        raise BadInput(f"parallelism {text[:60]!r}", f"degrees from 1 on, not {nothing.group()}", "correct it or leave it out")
     tensor, pipeline = _degree("tp", text), _degree("pp", text)
     context, virtual = _degree("cp", text), _degree("vp", text)
     expert = _degree("ep", text)

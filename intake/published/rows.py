@@ -13,32 +13,28 @@ from core.errors import BadInput, TandemError
 from core.sketch import DECODE, FORWARD, PREFILL, SERVING, TRAINING, Setup, Sketch
 from intake.published.architecture import in_words, sketch_from
 from intake.published.arrangement import amounts_of, layout_of
+from intake.published.checks import LINE, SIZES, as_compared, check_parameters, check_row, unlike
 from intake.published.reference import target_of
-from intake.published.spelling import accelerator_key, framework_of, group_of, number, positive, precision_of
+from intake.published.spelling import (
+    accelerator_key,
+    framework_of,
+    group_of,
+    number,
+    positive,
+    precision_of,
+    refuse_unrunnable,
+)
 from intake.wording import refuse_other_separators
 
-COLUMNS = (
-    "id", "task", "model", "params_b", "arch_notes", "n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "vocab",
-    "moe_experts", "moe_topk", "seq_len", "global_batch", "per_device_batch", "precision", "accelerator", "n_devices",
-    "framework", "framework_version", "parallelism", "metric", "value", "source", "date", "notes",
-)  # fmt: skip
 NEEDED = ("id", "task", "model", "accelerator", "metric", "value")
 MOST_BYTES, MOST_ROWS = 64 * 2**20, 200_000
 MOST_VALUE, MOST_COUNT = 1e15, 1e30
-_SIZES = {
-    "params_b": 1e6, "n_layers": 1e5, "d_model": 1e7, "n_heads": 1e5, "n_kv_heads": 1e5, "d_ff": 1e8, "vocab": 1e9,
-    "moe_experts": 1e6, "moe_topk": 1e6,
-}  # fmt: skip
-_PARTS = (("moe_topk", "moe_experts"), ("n_kv_heads", "n_heads"))
-"""Columns that count a part of what another counts."""
-_AMOUNTS = {"seq_len": 1e9, "global_batch": 1e9, "per_device_batch": 1e9, "n_devices": 1e7}
-"""Largest number that a column may hold; sizes may be 0 where a model has none of it, amounts may not."""
-_MODEL_COLUMNS = ("model", "arch_notes", *_SIZES)
+_MODEL_COLUMNS = ("model", "arch_notes", *SIZES)
 _CONFIGURED = (
     "task", "model", "seq_len", "global_batch", "per_device_batch", "precision", "accelerator", "n_devices", "framework",
     "parallelism",
 )  # fmt: skip
-"""Columns that rows of one run share; rows of one id that differ in them are different runs."""
+"""Columns that tell runs apart: rows of one id that differ in them are refused, each by itself."""
 TWO_DEVICES = ("mi250x",)
 """Chips that software sees as two devices: a row's device is half of one. Source: their notes in the catalog."""
 _ORDER = (
@@ -72,6 +68,7 @@ class PublishedRun:
         metric: the best figure: a time or a rate before one that rests on somebody's count of FLOPs.
         seconds: of one step (training), of the first token, of one token of all sequences, or of one forward pass.
         metrics: all figures.
+        line: of its first row in the file.
     """
 
     id: str
@@ -90,6 +87,7 @@ class PublishedRun:
     metric: Metric | None
     seconds: float | None
     metrics: tuple[Metric, ...] = ()
+    line: int = 0
 
 
 def read_runs(text: str) -> tuple[PublishedRun, ...]:
@@ -108,7 +106,9 @@ def read_runs(text: str) -> tuple[PublishedRun, ...]:
         raise BadInput(f"a table of {len(text)} characters", f"at most {MOST_BYTES}", "split the file")
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
     try:
-        return tuple(_run(rows) for rows in _grouped(reader))
+        grouped = _grouped(reader)
+        contradictions = unlike(row for rows in grouped for row in rows)
+        return tuple(_run(rows, contradictions.get(rows[0]["id"], "")) for rows in grouped)
     except csv.Error as error:
         raise BadInput(f"line {reader.line_num + 1}, which is no CSV ({error})", "a CSV table", "mend the line") from error
 
@@ -134,30 +134,36 @@ def _grouped(reader: "csv.DictReader[str]") -> list[list[Mapping[str, str]]]:
         if index >= MOST_ROWS:
             raise BadInput(f"more than {MOST_ROWS} rows", f"at most {MOST_ROWS}", "split the file")
         clean = {key: (value or "").strip() for key, value in row.items() if isinstance(key, str) and not isinstance(value, list)}
+        clean[LINE] = str(reader.line_num)
         clean["id"] = clean["id"] or f"line {reader.line_num}"
-        run = (clean["id"], *(clean.get(name, "") for name in _CONFIGURED))
+        run = (clean["id"], *(as_compared(clean.get(name, "")) for name in _CONFIGURED))
         figure = (*run, clean["metric"].lower())
         times[figure] = times.get(figure, 0) + 1
         grouped.setdefault((*run, str(times[figure])), []).append(clean)
     return list(grouped.values())
 
 
-def _run(rows: list[Mapping[str, str]]) -> PublishedRun:
+def _run(rows: list[Mapping[str, str]], contradiction: str) -> PublishedRun:
     row = rows[0]
     figures = ((each["metric"].lower(), positive(each["value"])) for each in rows)
     metrics = tuple(Metric(name, value) for name, value in figures if value is not None and value <= MOST_VALUE)
     setup, metric, seconds, refusal = None, None, None, ""
     try:
-        _check(row)
+        if contradiction:
+            expected = "rows of one run to share all but metric, value and notes"
+            raise BadInput(contradiction, expected, "give each run an id of its own")
+        check_row(row)
         key, counted = accelerator_key(row["accelerator"])
         chip = catalog.accelerator(key)
         chips = number(row.get("n_devices")) or counted
         if chips is None:
             raise BadInput("a run without a number of chips", "n_devices", "fill the column")
+        refuse_unrunnable(row.get("framework", ""), chip)
         row = {**row, "n_devices": str(chips)}
         setup = _setup(row, chip)
         if not metrics:
-            raise BadInput(f"{rows[0]['value'][:40]!r} as value", f"a number from 0 to {MOST_VALUE:g}", "mend the line")
+            expected = f"a number above 0 and up to {MOST_VALUE:g}"
+            raise BadInput(f"{rows[0]['value'][:40]!r} as value", expected, "mend the line")
         metric = _best(metrics, row["model"])
         seconds = _seconds(metric, setup, chip, row)
         if not 0 < seconds < MOST_VALUE:
@@ -181,29 +187,8 @@ def _run(rows: list[Mapping[str, str]]) -> PublishedRun:
         metric,
         seconds,
         metrics,
+        int(row[LINE]),
     )
-
-
-def _check(row: Mapping[str, str]) -> None:
-    """Refuse a row whose task is none that is predicted, or whose numbers cannot be those of a run.
-
-    Raises:
-        BadInput: naming the column.
-    """
-    if row["task"].lower() == "microbench":
-        raise BadInput("a measurement of one kernel", "a run of a model", "./tandem probe measures kernels")
-    if group_of(row["task"]) == "other":
-        raise BadInput(f"the task {row['task'][:40]!r}", "one with train, finetune, infer, prefill, decode or serve in its name",
-                       "name what was run")  # fmt: skip
-    for names, least in ((_SIZES, "from 0"), (_AMOUNTS, "above 0")):
-        for name, most in names.items():
-            value = number(row.get(name))
-            if value is not None and not (0 <= value <= most and (value > 0 or names is _SIZES)):
-                raise BadInput(f"{name} {row[name][:40]}", f"a number {least} up to {most:g}", "mend it or leave it empty")
-    for part, whole in _PARTS:
-        some, all_ = number(row.get(part)), number(row.get(whole))
-        if some is not None and all_ is not None and some > all_:
-            raise BadInput(f"{part} {some:g} of {whole} {all_:g}", "no more than there are", "correct one of them")
 
 
 def source_of(run: PublishedRun) -> str:
@@ -264,10 +249,12 @@ def _setup(row: Mapping[str, str], chip: Accelerator) -> Setup:
 @lru_cache(maxsize=4096)
 def _sketch(told: tuple[str, ...]) -> Sketch:
     """Return the sketch of what a row tells of its model, see `_MODEL_COLUMNS`."""
-    sketch = sketch_from(dict(zip(_MODEL_COLUMNS, told, strict=True)))
+    row = dict(zip(_MODEL_COLUMNS, told, strict=True))
+    sketch = sketch_from(row)
     counts = [getattr(sketch, one.name) for one in fields(sketch)]
     if not all(0 <= count < MOST_COUNT for count in counts if isinstance(count, float)):
         raise BadInput("sizes that no model has", "counts of a forward pass from 0 on", "correct the row's columns and notes")
+    check_parameters(row)
     return sketch
 
 

@@ -5,10 +5,12 @@ about means in such a table what almost every published row means by it: the boa
 """
 
 import re
+from datetime import date
 from functools import lru_cache
 from math import isfinite
 
 import catalog
+from core.device import Accelerator
 from core.errors import BadInput, NotFound
 
 _KEYS = {
@@ -37,6 +39,14 @@ _FRAMEWORKS = {
     "keras-jax": "jax/keras", "keras/jax": "jax/keras", "keras/torch": "torch/keras", "keras/tensorflow": "tensorflow+keras",
 }  # fmt: skip
 """Libraries that a table names alone, with the framework below them; `pytorch` is written `torch` in all of them."""
+
+_NO_TPU = frozenset(("mxnet", "paddlepaddle", "megatron", "nemo", "deepspeed"))
+"""Frameworks and libraries that have no backend for TPUs.
+
+Sources: support table of the catalog (MXNet), rules R004 and following on libraries that are bound to CUDA.
+"""
+_NVIDIA_ONLY = frozenset(("trtllm", "tensorrt", "hugectr", "apex"))
+"""Those that are compiled for NVIDIA's chips alone. Source: their own documentation."""
 
 
 def number(text: str | None) -> float | None:
@@ -103,6 +113,36 @@ def framework_of(text: str) -> str:
     plain = re.sub(r"[ _=-]{1,4}v?\d{1,9}(?:\.\d{1,9}){0,6}\w{0,30}$", "", whole) or whole or "unknown"
     plain = re.sub(r"[ _]+", "-", plain)
     return _FRAMEWORKS.get(plain, plain.replace("pytorch", "torch", 1))
+
+
+def refuse_unrunnable(text: str, chip: Accelerator) -> None:
+    """Refuse a framework that has never had a backend for a chip.
+
+    Args:
+        text: of the column.
+        chip: of the run.
+
+    Raises:
+        BadInput: it has none.
+    """
+    words = set(re.split(r"[/+-]", framework_of(text)))
+    no_tpu, foreign = words & _NO_TPU, words & _NVIDIA_ONLY
+    if (no_tpu and chip.kind == "tpu") or (foreign and chip.vendor != "NVIDIA"):
+        expected = f"a framework that runs on {chip.name}"
+        raise BadInput(f"framework {text[:40]!r} on {chip.key}", expected, "correct framework or accelerator")
+
+
+def is_date(text: str) -> bool:
+    """Return whether a text is a day, a month or a year of 2010 to 2049 (`2025-06-30`, `2025-06`, `2025`).
+
+    Args:
+        text: of the column.
+    """
+    found = re.fullmatch(r"20[1-4]\d(-\d\d){0,2}", text)
+    try:
+        return found is not None and bool(date.fromisoformat(text + "-01-01"[len(text) - 4 :] if len(text) < 10 else text))
+    except ValueError:
+        return False
 
 
 def group_of(task: str) -> str:

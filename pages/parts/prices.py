@@ -74,8 +74,8 @@ def _preview(data: bytes, name: str, cloud: str, day: date) -> None:
         alt="Prices that the list holds",
         height=ROW_PX * (min(len(found.prices), ROWS_SHOWN) + 1) + 3,
     )
-    for why, count in found.skipped[:SKIPPED_SHOWN]:
-        st.caption(plain(f"Left out, {count:,} rows: {why}", 300))
+    for left in found.skipped[:SKIPPED_SHOWN]:
+        st.caption(plain(f"Left out, {left.words}", 300))
     if st.button("Import these prices", type="primary", icon=":material/check:"):
         price_lists.import_prices(data, name, cloud, day.isoformat())
         st.toast("The prices are imported.", icon=":material/check:")

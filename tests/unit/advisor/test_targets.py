@@ -127,6 +127,14 @@ def test_a_budget_without_a_price_is_not_told_as_met() -> None:
     assert answer.ranked[0].misses == ()
 
 
+def test_a_target_that_nothing_can_be_held_against_is_told_as_not_counted_and_not_as_met() -> None:
+    open_deadline = ("whether the deadline of 1 h is kept", "not counted, since no total was given: give total")
+    workload = tower(task="infer", optimizer="none", targets=Targets(deadline_h=1.0, latency_ms=1e9, unheld=(open_deadline,)))
+    answer = advise(question(workload, pools=(pool("h100-sxm"),), runtimes=(runtime("jax"),)))
+    assert (answer.gaps[0].what, answer.gaps[0].remedy) == open_deadline
+    assert answer.ranked[0].target_chance is None
+
+
 def test_missing_one_target_by_little_is_less_than_missing_two() -> None:
     both, one = (estimate(cost_usd=exact(cost, "published"), step_time_s=exact(step, "published")) for cost, step in
                  ((175.0, 0.01365 * 2), (181.0, 0.0071)))  # fmt: skip

@@ -33,6 +33,7 @@ def test_the_document_has_the_keys_that_scripts_rely_on(tmp_path: Path) -> None:
         assert said[cut]
     assert (said["training"]["rows"], said["training"]["refused"], said["inference"]["rows"]) == (1, 1, 1)
     assert "n_devices" in said["refused"][0]["reason"]
+    assert (said["refused"][0]["id"], said["refused"][0]["line"]) == ("x", 4)
     assert "runs" not in said
 
 
@@ -50,6 +51,15 @@ def test_a_person_sees_tables_and_what_was_refused(tmp_path: Path) -> None:
     assert "'abacus'" in found.stdout
     assert "Every run" in found.stdout
     assert "Traceback" not in found.output
+
+
+def test_refused_runs_are_named_by_line_and_id_and_many_are_counted(tmp_path: Path) -> None:
+    wrong = [TRAINING | {"id": f"n{index}", "parallelism": "tp0"} for index in range(12)]
+    shown = run(tmp_path, table(TRAINING, TRAINING | {"id": "x", "date": "soon"}, *wrong)).stdout
+    assert "- 1 run: got date 'soon'; expected a day" in shown
+    assert "  line 3 (x)" in shown.splitlines()
+    assert "  line 4 (n0), line 5 (n1)," in shown
+    assert "line 13 (n9) and 2 more: see --json" in shown
 
 
 def test_what_was_left_out_is_said_and_told(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from cli.main import BAD_INPUT, tandem
+from cli.main import BAD_INPUT, FINDING, tandem
 from services.context import context
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
@@ -65,6 +65,29 @@ def test_advice_without_probing_is_one_document_alone_on_stdout_and_the_run_is_k
     assert done.stderr.startswith(f"run {said['run_id']}: ")
     kept = json.loads(run("show", said["run_id"], "--json").stdout)
     assert (kept["state"], kept["recommendation"]["sentence"]) == ("done", said["sentence"])
+
+
+def test_all_on_the_command_line_wins_over_the_pools_of_the_file(home: Path) -> None:
+    document = {"schema": 1, "task": "train", "model": {"preset": "mlp"}, "batch": 8, "pools": ["t4:1"]}
+    for told, asked in (({"t4"}, ()), (None, ("--pools", "all"))):
+        done = run("advise", "-", *asked, "--probe", "none", "--json", stdin=json.dumps(document))
+        found = {one["pools"][0]["accelerator"] for one in json.loads(done.stdout)["ranked"]} - {"cpu:0"}
+        assert found == told if told else {"t4", "h100-sxm", "tpu-v6e"} <= found
+        assert ("what the workload names as pools is put aside" in done.stderr) is bool(asked)
+
+
+def test_a_pool_that_only_another_cloud_has_is_out_and_what_stands_beside_it_is_told(home: Path) -> None:
+    document = {"schema": 1, "task": "train", "model": {"preset": "llama-3-8b"}, "batch": 64, "length": 4096}
+    for place, name, said in (("regions", "tpu-v6e=8", "TPUs are rented at Google only, and us-east-1 is asked for"),
+                              ("clouds", "p5.48xlarge", "p5.48xlarge is a machine of AWS, and gcp is asked for")):  # fmt: skip
+        key, _, count = name.partition("=")
+        pools = [{"accelerator": key, **({"count": int(count)} if count else {})}]
+        where = {place: ["us-east-1" if place == "regions" else "gcp"]}
+        done = run("advise", "-", "--probe", "none", "--json", stdin=json.dumps({**document, "pools": pools, "where": where}))
+        told = json.loads(done.stdout)
+        assert done.returncode == FINDING
+        assert said in {one["reason"] for one in told["excluded"]}
+        assert "of them are on cpu:0, attached here and looked at beside the pools that the workload names." in told["why"]
 
 
 def test_nothing_is_measured_for_pools_of_which_none_is_attached(home: Path) -> None:

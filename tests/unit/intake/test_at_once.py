@@ -49,3 +49,7 @@ def test_steps_of_an_open_batch_are_refused_and_a_deadline_holds_nothing() -> No
     timed = intake.read_document({**SERVING, "targets": {"requests_per_s": 4, "deadline_h": 1, "budget_usd": 5}})
     assert (timed.targets.deadline_h, timed.targets.budget_usd) == (None, None)
     assert "deadline_h is held against nothing, since requests come at a rate" in timed.assumptions
+    (deadline, why), (budget, remedy) = timed.targets.unheld
+    assert (deadline, budget) == ("whether the deadline of 1 h is kept", "whether the budget of 5 USD is kept")
+    assert why == "not counted, since requests come at a rate: remove targets.deadline_h"
+    assert remedy == "not counted, since no total was given: give total, as total: {steps: N}"

@@ -214,6 +214,10 @@ def test_a_word_that_is_no_preset_is_named(text: str, named: str) -> None:
         ({"model": {"preset": "mlp"}, "existing": []}, "existing: []"),
         ({"model": {"preset": "mlp"}, "targets": {"deadline_h": "soon"}}, "'soon'"),
         ({"model": {"preset": "mlp"}, "targets": {"deadline_h": float("inf")}}, "deadline_h: inf"),
+        ({"model": {"preset": "mlp"}, "targets": {"latency_ms": 5}}, "targets.latency_ms with task train"),
+        ({"model": {"preset": "mlp"}, "task": "rl", "targets": {"latency_ms": 5}}, "remove targets.latency_ms, or correct task"),
+        ({"model": {"preset": "mlp"}, "targets": {"requests_per_s": 5}}, "expected requests_per_s with task serve alone"),
+        ({"model": {"preset": "mlp"}, "task": "infer", "targets": {"requests_per_s": 5}}, "requests_per_s with task infer"),
         ({"model": {"blocks": [{"kind": "class_head", "inputs": 8, "classes": 2, "repeats": 0}]}, "batch": 1}, "repeats: 0"),
         ({"model": {"blocks": [{"inputs": 8}]}, "batch": 1}, "model.blocks[0].kind"),
         (

@@ -363,3 +363,12 @@ def test_importing_intake_and_catalog_loads_nothing_heavy() -> None:
         "sqlalchemy",
         "streamlit",
     }
+
+
+@pytest.mark.parametrize(
+    ("total", "steps"),
+    [({"tokens": 1}, 1.0), ({"samples": 3}, 1.0), ({"samples": 16}, 2.0), ({"samples": 20}, 2.5), ({"steps": 1}, 1.0)],
+)
+def test_a_job_has_one_step_at_least(total: dict[str, float], steps: float) -> None:
+    document = {"task": "train", "model": {"preset": "gpt2-small"}, "batch": 8, "length": 128, "total": total}
+    assert read_document(document).total_steps == steps

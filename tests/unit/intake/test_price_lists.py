@@ -6,7 +6,7 @@ import pytest
 
 from core.device import Price
 from core.errors import BadInput
-from intake import PriceOrigin, cloud_of_path, read_price_list
+from intake import LeftOut, PriceOrigin, cloud_of_path, read_price_list
 from intake.price_list import MOST_BYTES
 
 TODAY = date(2026, 12, 1)
@@ -56,7 +56,7 @@ def test_skypilots_form_gives_on_demand_and_spot_for_a_chip_and_the_cheapest_zon
     assert {(p.accelerator, p.terms, p.usd_per_chip_h, p.cloud) for p in found.prices} == {
         ("h100-sxm", "on-demand", 5.0, "AWS"), ("h100-sxm", "spot", 2.0, "AWS"),
     }  # fmt: skip
-    assert (found.form, found.rows, found.skipped) == ("skypilot", 3, (("machines without an accelerator", 1),))
+    assert (found.form, found.rows, found.skipped) == ("skypilot", 3, (LeftOut("machines without an accelerator", (2,)),))
 
 
 def test_on_googles_list_a_gpu_and_its_machine_are_two_rows_and_one_price() -> None:
@@ -82,7 +82,7 @@ def test_a_slice_of_tpus_is_priced_by_the_chip_and_a_placeholder_is_no_price() -
     assert {(p.accelerator, p.terms, p.usd_per_chip_h, p.chips_per_instance) for p in found.prices} == {
         ("tpu-v5p", "on-demand", 4.2, 4), ("tpu-v5p", "spot", 1.35, 4), ("tpu-v6e", "on-demand", 2.7, 256),
     }  # fmt: skip
-    assert ("no price", 1) in found.skipped
+    assert [one.words for one in found.skipped] == ["1 row (line 3): no price"]
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def test_what_the_catalog_does_not_know_or_cannot_tell_apart_is_left_out_and_cou
         f"a,H100,1,8,64,3,,x,{gpu('H100', 81920)},\nb,K80,1,8,64,1,,x,,\nc,K80,1,8,64,1,,x,,\nd,L4,0.5,8,64,1,,x,,\n"
         "e,L4,1,8,64,0.0,,x,,\nf,L4,1,8,64,0.5,,x,,\n"
     )
-    assert dict(listed(text, "Acme").skipped) == {
-        "H100, where it is not said which one": 1, "K80, which the catalog does not know": 2, "parts of an accelerator": 1,
-        "no price": 1,
+    assert {one.reason: one.lines for one in listed(text, "Acme").skipped} == {
+        "H100, where it is not said which one": (2,), "K80, which the catalog does not know": (3, 4),
+        "parts of an accelerator": (5,), "no price": (6,),
     }  # fmt: skip
 
 
@@ -124,6 +124,11 @@ def test_what_the_catalog_does_not_know_or_cannot_tell_apart_is_left_out_and_cou
         ("accelerator,usd_per_chip_h,cloud,source_date\nl4,1,x,yesterday\n", "no day such as 2026-12-01"),
         ("accelerator,usd_per_chip_h,cloud,confidence\nl4,1,x,sure\n", "confidence 'sure'"),
         ("accelerator,usd_per_h,cloud,chips_per_instance\nv5p-8,1,x,8\n", "chips_per_instance 8 where v5p-8 = 4 chips"),
+        ("accelerator,usd_per_h,cloud\nv5p-8,1,x\nh100-sxm,40,x\n", "line 3: usd_per_h without chips_per_instance"),
+        ("accelerator,usd_per_h,cloud,instance\nh100-sxm,40,x,rack\n", "line 2: usd_per_h without chips_per_instance"),
+        ("accelerator,usd_per_chip_h,cloud\nl4,2,x\nv5p-8,1,x\nl4,1,X\n", "lines 2 and 4: 2 and 1 USD a chip-hour for one"),
+        ("accelerator,usd_per_chip_h,usd_per_h,cloud\nl4,,,x\n", "line 2: no price"),
+        ("accelerator,usd_per_h,cloud\nl4,,x\n", "line 2: no price"),
         ("accelerator,usd_per_chip_h,cloud\nl4,1,x,9,9\n", "line 2 with more cells"),
         ("accelerator,prize\nl4,1\n", "column 'prize'"),
         ("accelerator,usd_per_chip_h,cloud,chips_per_instance\nl4,1,x,0.5\n", "chips_per_instance 0.5 is no whole number"),
@@ -147,6 +152,33 @@ def test_a_list_that_cannot_be_used_is_one_line_and_nothing_is_taken(text: str |
     assert line.isprintable()
 
 
+def test_a_machine_that_the_catalog_knows_tells_its_chips() -> None:
+    (price,) = read("accelerator,usd_per_h,cloud,instance\nh100-sxm,40,AWS,p5.48xlarge\n")
+    assert (price.chips_per_instance, price.usd_per_chip_h) == (8, 5.0)
+
+
+def test_the_same_price_twice_is_one() -> None:
+    assert len(read("accelerator,usd_per_chip_h,cloud\nl4,1,x\nl4,1,x\n")) == 1
+
+
+def test_several_slices_in_one_row_are_refused_since_a_slice_is_priced_as_it_is() -> None:
+    with pytest.raises(BadInput, match="line 3: AcceleratorCount 8 where tpu-v5p-8 = 4 chips"):
+        read(SKY + "x,tpu-v5p-8,1,208,,16.8,,us-east5,,\nx,tpu-v5p-8,8,208,,16.8,,us-east5,,\n", "GCP")
+
+
+def test_rows_that_price_one_machine_of_a_zone_twice_are_told_with_their_lines() -> None:
+    found = listed(SKY + "m,L4,1,8,64,2,,x,,x1\nm,L4,1,8,64,1,,x,,x1\nm,L4,1,8,64,1.5,,x,,x2\n", "Acme")
+    assert [one.usd_per_chip_h for one in found.prices] == [1.0]
+    assert [one.words for one in found.skipped] == [
+        "1 row (line 3): another price than a line before of the same machine, zone and terms; the lower counts",
+    ]
+
+
+def test_many_rows_that_are_left_out_are_counted_and_the_first_are_named() -> None:
+    said = LeftOut("no price", tuple(range(2, 1502))).words
+    assert said == "1,500 rows (lines 2, 3, 4, 5, 6, 7, 8, 9 and 1,492 more): no price"
+
+
 def test_many_faults_are_counted_and_the_first_are_named() -> None:
     with pytest.raises(BadInput) as caught:
         read("accelerator,usd_per_chip_h,cloud\n" + "l4,0,x\n" * 30)
@@ -157,7 +189,7 @@ def test_many_faults_are_counted_and_the_first_are_named() -> None:
 def test_a_list_without_a_usable_price_says_why() -> None:
     with pytest.raises(BadInput) as caught:
         read(SKY + "a,K80,1,8,64,1,,x,,\n", "AWS")
-    assert "1 rows: K80, which the catalog does not know" in str(caught.value)
+    assert "1 row (line 2): K80, which the catalog does not know" in str(caught.value)
 
 
 def test_a_list_over_the_bound_is_refused_unread() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -209,6 +210,22 @@ def test_offers_without_a_region_count_where_their_cloud_is_asked_for() -> None:
     assert aws.where.startswith("AWS us-east-1")
     both = {"regions": ["us-east-1"], "clouds": ["lambda", "aws"]}
     assert pools_for(understood(where=both), (CPU,), "h100-sxm=8")[0].where.startswith("Lambda")
+
+
+@pytest.mark.parametrize(
+    ("where", "named", "said"),
+    [
+        ({"clouds": ["gcp"]}, "p5.48xlarge", "p5.48xlarge is a machine of AWS, and gcp is asked for"),
+        ({"regions": ["us-central1"]}, "p5.48xlarge", "p5.48xlarge is a machine of AWS, and us-central1 is asked for"),
+        ({"regions": ["us-east-1"]}, "a3-highgpu-8g", "a3-highgpu-8g is a machine of GCP, and us-east-1 is asked for"),
+        ({"clouds": ["gcp", "aws"], "regions": ["us-east-1"]}, "p5.48xlarge", ""), ({}, "p5.48xlarge", ""),
+        ({"own_only": True, "clouds": ["gcp"]}, "p5.48xlarge", ""), ({"clouds": ["gcp"]}, "h100-sxm=8", ""),
+    ],
+)  # fmt: skip
+def test_a_machine_of_another_cloud_than_is_asked_for_cannot_be_had(where: dict[str, Any], named: str, said: str) -> None:
+    good, out = obtainable(pools_for(understood(where=where), (CPU,), named))
+    assert [fault.reason for fault in out] == ([said] if said else [])
+    assert len(good) == (0 if said else 1)
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,11 @@ def test_a_deadline_that_only_both_pools_meet_is_met_by_both() -> None:
     assert "no pool alone will do" in told.sentence
 
 
+def test_a_deadline_without_a_total_is_told_as_not_counted() -> None:
+    told = planned({**TRAIN, "targets": {"deadline_h": 1}}, mode="data")
+    assert any(why.startswith("whether the deadline of 1 h is kept: not counted, since no total was") for why in told.missing)
+
+
 def test_a_deadline_that_even_both_pools_miss_is_told() -> None:
     told = planned({**TRAIN, "total": {"steps": 10000}, "targets": {"deadline_h": 0.5}}, mode="data")
     assert told.verdict == "single"

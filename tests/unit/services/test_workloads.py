@@ -29,6 +29,12 @@ def test_a_deadline_without_a_total_says_that_it_holds_nothing() -> None:
     assert "deadline_h is held against nothing, since no total was given" in said
 
 
+def test_a_form_that_turns_to_another_task_forgets_the_targets_that_mean_nothing_to_it() -> None:
+    document = workloads.preset_document("llama-3-8b", "serve") | {"targets": {"latency_ms": 100, "budget_usd": 5}}
+    assert workloads.apply_fields(document, {"task": "train"})["targets"] == {"budget_usd": 5}
+    assert workloads.apply_fields(document, {"task": "infer"})["targets"] == {"latency_ms": 100, "budget_usd": 5}
+
+
 def test_a_batch_that_is_left_open_is_told_as_open() -> None:
     serving: dict[str, object] = {
         "schema": 1, "task": "serve", "model": {"preset": "gpt2-small"}, "prompt": 64, "output": 8,

@@ -153,7 +153,8 @@ SILENT: dict[str, tuple[Case, ...]] = {
     "R099": (case("jax", "tpu-v5e"), case("jax", "tpu:0")),
     "R100": (case("jax", "tpu-v5e"), case("jax", "h100-sxm", existing={"libraries": ["google-cloud-tpu"]})),
     "R103": (case("jax", "tpu-v6e"), case("jax", "tpu-v6e", where={"clouds": ["aws", "gcp"]}),
-        case("jax", "h100-sxm", where={"own_only": True}),
+        case("jax", "h100-sxm", where={"own_only": True}), case("jax", "tpu-v6e", where={"regions": ["us-east-1", "us-east5"]}),
+        case("jax", "tpu-v6e", where={"regions": ["a-region-of-a-list-of-my-own"]}),
              case("jax", "tpu:0", where={"own_only": True})),
 }
 

@@ -4,7 +4,7 @@ import csv
 import io
 
 from intake.published import PublishedRun, read_runs
-from intake.published.rows import COLUMNS
+from intake.published.checks import COLUMNS
 
 TRAINING = {
     "id": "new-1", "task": "train_pretrain", "model": "NewLM-9B", "params_b": "9", "arch_notes": "SwiGLU; GQA", "n_layers": "40",

@@ -71,7 +71,7 @@ def test_degrees_of_every_published_run_make_up_its_chips() -> None:
 @pytest.mark.parametrize(("words", "expected"), [
     ("tp8", (1, 8, 1, 1)), ("TP=8", (1, 8, 1, 1)), ("tp 4 pp 2", (1, 4, 2, 1)), ("dp2 tp4", (2, 4, 1, 1)),
     ("TP-2, CP-4", (1, 2, 1, 4)),
-    ("etp4", (8, 1, 1, 1)), ("tp0", (8, 1, 1, 1)), ("", (8, 1, 1, 1)), ("fsdp=8", (8, 1, 1, 1)), ("pp:2 vp4 ep4", (4, 1, 2, 1)),
+    ("etp4", (8, 1, 1, 1)), ("", (8, 1, 1, 1)), ("fsdp=8", (8, 1, 1, 1)), ("pp:2 vp4 ep4", (4, 1, 2, 1)),
 ])  # fmt: skip
 def test_degrees_are_read_however_they_are_spelt(words: str, expected: tuple[int, ...]) -> None:
     found = one(TRAINING, parallelism=words).setup
@@ -80,12 +80,17 @@ def test_degrees_are_read_however_they_are_spelt(words: str, expected: tuple[int
 
 
 @pytest.mark.parametrize(
-    ("words", "sharded"), [("fsdp4", 4), ("FSDP", 8), ("zero3", 8), ("fsdp99999", 8), ("dp", 1), ("fsdp0", 8)]
+    ("words", "sharded"), [("fsdp4", 4), ("FSDP", 8), ("zero3", 8), ("fsdp99999", 8), ("dp", 1)]
 )
 def test_weights_are_spread_over_as_many_chips_as_is_said(words: str, sharded: int) -> None:
     found = one(TRAINING, parallelism=words).setup
     assert found is not None
     assert found.layout.sharded == sharded
+
+
+@pytest.mark.parametrize(("words", "degree"), [("tp0", "tp0"), ("fsdp0", "fsdp0"), ("tp8 pp=0", "pp=0"), ("CP 00", "cp 00")])
+def test_a_degree_of_nothing_is_refused(words: str, degree: str) -> None:
+    assert f"expected degrees from 1 on, not {degree}" in one(TRAINING, parallelism=words).refusal
 
 
 @pytest.mark.parametrize("words", ["tp99", "pp3", "tp8 pp8 cp8", "tp16"])

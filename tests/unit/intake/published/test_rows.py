@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from core.errors import BadInput
 from core.sketch import DECODE, FORWARD, PREFILL, SERVING, TRAINING
 from intake.published import read_runs
+from intake.published.checks import COLUMNS
 from intake.published.reference import target_of
-from intake.published.rows import COLUMNS, NEEDED
+from intake.published.rows import NEEDED
 from intake.published.spelling import accelerator_key, framework_of, group_of, number, precision_of
 from tests.unit.intake.published.tables import SERVING as SERVED
 from tests.unit.intake.published.tables import TRAINING as TRAINED
@@ -203,13 +204,55 @@ def test_a_row_that_ends_early_is_refused_and_the_others_are_read() -> None:
     assert (second.setup, bool(second.refusal)) == (None, True)
 
 
-def test_rows_of_one_name_with_other_settings_are_runs_of_their_own() -> None:
-    runs = read_runs(
-        table(TRAINED, TRAINED | {"n_devices": "16"}, TRAINED | {"metric": "mfu", "value": "0.4"}, TRAINED | {"value": "8"})
-    )
-    assert [(run.id, len(run.metrics), run.setup.chips if run.setup else 0) for run in runs] == [
-        ("new-1", 2, 8), ("new-1", 1, 16), ("new-1", 1, 8),
-    ]  # fmt: skip
+def test_a_figure_that_stands_twice_is_a_run_of_its_own() -> None:
+    runs = read_runs(table(TRAINED, TRAINED | {"metric": "mfu", "value": "0.4", "notes": "q=B"}, TRAINED | {"value": "8"}))
+    assert [(run.line, len(run.metrics), bool(run.refusal)) for run in runs] == [(2, 2, False), (4, 1, False)]
+
+
+@pytest.mark.parametrize(("column", "value", "other"), [
+    ("n_devices", "16", "8"), ("model", "Another", "NewLM-9B"), ("d_model", "", "4096"), ("date", "2025-07", "2025-06"),
+])  # fmt: skip
+def test_rows_of_one_name_that_contradict_each_other_are_all_refused(column: str, value: str, other: str) -> None:
+    runs = read_runs(table(TRAINED, SERVED, TRAINED | {"metric": "mfu", "value": "0.4", column: value}))
+    said = f"rows of one id with {column} {other!r} in line 2 and {value!r} in line 4; expected rows of one run to share all but"
+    assert all(said in run.refusal for run in runs if run.id == "new-1")
+    assert [run.setup is None for run in runs if run.id == "new-2"] == [False]
+
+
+def test_a_number_that_is_written_in_another_way_contradicts_nothing() -> None:
+    (run,) = read_runs(table(TRAINED, TRAINED | {"metric": "mfu", "value": "0.4", "n_devices": "8.0", "vocab": "128,256"}))
+    assert len(run.metrics) == 2
+
+
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"accelerator": "TPU v5p", "framework": "mxnet"}, "framework 'mxnet' on tpu-v5p"),
+    ({"accelerator": "TPU v5p", "framework": "pytorch/megatron"}, "framework 'pytorch/megatron' on tpu-v5p"),
+    ({"accelerator": "v6e", "framework": "NeMo 2.0"}, "expected a framework that runs on Cloud TPU v6e"),
+    ({"accelerator": "MI300X", "framework": "TensorRT-LLM"}, "framework 'TensorRT-LLM' on mi300x"),
+    ({"params_b": "800"}, "params_b 800 where the model's sizes give 9.77"), ({"params_b": "1e-9"}, "params_b 1e-09"),
+    ({"params_b": "4"}, "within a factor of 2 of it; correct params_b or the sizes"),
+    ({"model": "Llama-3-8B", "n_layers": "", "params_b": "70"}, "params_b 70 where the model's sizes give 8.03"),
+    ({"parallelism": "tp0"}, "expected degrees from 1 on, not tp0"), ({"parallelism": "fsdp8 pp=0"}, "not pp=0"),
+    ({"moe_experts": "8", "moe_topk": "0"}, "moe_topk 0 of moe_experts 8; expected at least one of them"),
+    ({"moe_experts": "8"}, "moe_experts 8 without moe_topk"), ({"n_kv_heads": "0"}, "n_kv_heads 0 of n_heads 32"),
+    ({"date": "yesterday"}, "date 'yesterday'; expected a day, month or year"), ({"date": "2025-13"}, "date '2025-13'"),
+    ({"date": "9999-99"}, "date '9999-99'"), ({"date": "2025-02-30"}, "date '2025-02-30'"),
+    ({"n_devices": "eight"}, "n_devices 'eight'; expected a number above 0"), ({"params_b": "9B"}, "params_b '9B'"),
+    ({"value": "0"}, "'0' as value; expected a number above 0 and up to 1e+15"),
+])  # fmt: skip
+def test_a_row_that_no_run_can_be_is_refused_by_what_is_wrong(changes: dict[str, str], said: str) -> None:
+    run = one(TRAINED, **changes)
+    assert (run.seconds, run.line) == (None, 2)
+    assert said in run.refusal
+
+
+@pytest.mark.parametrize("changes", [
+    {"accelerator": "TPU v5p", "framework": "pytorch"}, {"accelerator": "TPU v4", "framework": "tensorflow"},
+    {"accelerator": "MI300X", "framework": "pytorch/megatron"}, {"params_b": "6"}, {"params_b": "18"}, {"params_b": ""},
+    {"parallelism": "fsdp8 dp over DCN"}, {"date": "2025-02-28"}, {"date": ""},
+])  # fmt: skip
+def test_a_row_that_can_be_a_run_is_read(changes: dict[str, str]) -> None:
+    assert one(TRAINED, **changes).refusal == ""
 
 
 def test_rows_without_a_name_are_named_by_their_line() -> None:
@@ -230,8 +273,7 @@ def test_a_device_of_a_chip_that_software_sees_as_two_is_half_of_it() -> None:
 
 
 @pytest.mark.parametrize(("date", "year"), [("2025-06", 2025 + 5.5 / 12), ("2024", 2024.5), ("2025-06-30", 2025 + 5.5 / 12),
-("", 2025),
-                                            ("9999-99", 2025), ("2025-13", 2025.5), ("June 2025", 2025)])  # fmt: skip
+("", 2025)])  # fmt: skip
 def test_a_date_is_the_middle_of_its_month_or_year(date: str, year: float) -> None:
     found = one(TRAINED, date=date).setup
     assert found is not None
