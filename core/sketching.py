@@ -256,7 +256,7 @@ def routing_blocks(workload: Workload) -> tuple[Block, ...]:
         workload: with operations, as they are read from a model.
     """
     positions = workload.batch * (prompt_of(workload) if workload.unit == "tokens" else 1.0)
-    return tuple(block for block, _ in _mixtures(workload, positions) if _choices(block))
+    return tuple(block for block, _ in _mixtures(workload, positions))
 
 
 def _choices(block: Block) -> tuple[int, ...]:
@@ -276,13 +276,25 @@ def _expert_parameters(workload: Workload, positions: float) -> float:
 
 
 def _mixtures(workload: Workload, positions: float) -> Iterator[tuple[Block, float]]:
-    """Yield blocks most of whose parameters are idle: beyond what the counted products can have read; with how many are."""
+    """Yield blocks with a router most of whose parameters are idle, and how many: beyond what counted work can have read.
+
+    Idle weights alone are no experts: recurrent layers and convolutions read theirs by operations of their own.
+    """
     for block in workload.blocks:
         products = sum(op.flop for op in block.ops_forward if op.kind == "matmul")
         used = products / (2.0 * positions)
-        idle = block.parameter_count - used
-        if block.kind not in (*_ENDS, "embedding_bag") and positions > 1 and used > 0 and idle > 0.5 * block.parameter_count:
+        idle = block.parameter_count - used - sum(_weights_of(op) for op in block.ops_forward if op.kind in ("conv", "rnn"))
+        if _choices(block) and positions > 1 and used > 0 and idle > 0.5 * block.parameter_count:
             yield block, idle
+
+
+def _weights_of(op: Op) -> float:
+    """Return the weights that a product, a convolution or a recurrent layer reads, each occurrence its own."""
+    if op.kind == "rnn":
+        _, _, inputs, hidden, gates = op.dims
+        return float(op.count * gates * hidden * (inputs + hidden))
+    shape = _shape_of(op)
+    return 0.0 if shape is None else float(op.count * shape[0] * shape[1])
 
 
 def _table_parameters(workload: Workload) -> float:

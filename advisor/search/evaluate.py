@@ -32,8 +32,6 @@ _SIMPLER = 0.01
 _LAST_RESORT = 1e6
 """A further way of dividing is taken only when it gains this much."""
 _OTHERS = 3
-USUAL_EXPERTS = 64
-"""Experts of a mixture of which nothing tells how many it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,8 +368,7 @@ class Search:
 def _divisible(workload: Workload, sketch: Sketch) -> Divisible:
     heads = max((key_heads_of(block.ops_forward, workload.batch) for block in workload.blocks), default=1)
     length = int(prompt_of(workload)) if workload.unit == "tokens" else 1
-    unknown = (routed_experts(workload) or USUAL_EXPERTS) if sketch.expert_parameters else 1
-    experts = int(sketch.experts) or unknown
+    experts = int(sketch.experts) or routed_experts(workload) or 1
     return Divisible(workload.batch, int(heads), max(1, int(sketch.layers)), experts, length, workload.trains)
 
 

@@ -342,3 +342,7 @@ def test_a_borrowed_figure_is_slower_and_less_sure() -> None:
     own, borrowed = found(transformer(), chip, 8, "torch-compile"), found(transformer(), chip, 8, "mxnet")
     assert borrowed.tier == "datasheet"
     assert borrowed.sigma > own.sigma
+
+
+def test_recurrent_layers_are_not_spread_as_experts() -> None:
+    assert found(intake.read_text("lstm-lm:train").workload, catalog.accelerator("h100-sxm"), 4).plan.expert == 1
