@@ -49,7 +49,8 @@ class Pass:
         keys = float((c.context if making else c.pairs)[row])
         products = float(c.linear[row] + c.expert[row] + c.convolution[row])
         flop = each * passes * (products + float(c.attention[row]) * keys)
-        held = float(c.parameters[row] - c.expert_parameters[row]) / float(c.tensor[row] * c.pipeline[row] * c.sharded[row])
+        looked_up = c.table_parameters + (0.0 if training else c.fetched_parameters)
+        held = float((c.parameters - c.expert_parameters - looked_up)[row] / (c.tensor * c.pipeline * c.sharded)[row])
         read = held * float(c.weight_bytes[row])
         return self.times * flop / float(c.linear_rate[row]), self.times * read / float(c.bytes_rate[row])
 

@@ -166,3 +166,26 @@ def test_convolutions_of_a_detector_that_keeps_its_best_boxes_are_no_experts() -
     block = replace(job.blocks[0], kind="traced", parameter_count=8 * 9 * 256**2 + 512 * 1024 + 1024,
                     ops_forward=(*job.blocks[0].ops_forward, *kept))  # fmt: skip
     assert sketch_of(replace(job, blocks=(block,))).expert_parameters == 0
+
+
+def test_positions_that_are_put_in_the_order_of_their_experts_are_no_experts() -> None:
+    dense = read_text("llama-3-8b:train").workload
+    (layer,) = (block for block in dense.blocks if block.kind == "transformer_layer")
+    sorts = (Op("sort", (dense.batch * 8192, 8), "fp32"), Op("sort", (1, 4096), "int64"))
+    mixture = replace(layer, kind="traced", parameter_count=4 * layer.parameter_count, ops_forward=(*layer.ops_forward, *sorts))
+    assert routed_experts(replace(dense, blocks=(mixture,))) == 8
+
+
+@pytest.mark.parametrize(("model", "tables"), [
+    ("llama-3-8b:infer", 128256 * 4096), ("llama-3-8b:train", 128256 * 4096), ("gpt2-small:train", 0), ("bert-base:train", 0),
+    ("lstm-lm:train", 0), ("dlrm-small:train", 0), ("resnet-50:train", 0),
+])  # fmt: skip
+def test_an_input_table_is_fetched_by_row_unless_the_head_is_the_same(model: str, tables: int) -> None:
+    assert sketch_of(read_text(model).workload).fetched_parameters == tables
+
+
+@pytest.mark.parametrize(("words", "parameters", "tables"), [("untied", "8.03", 128256 * 4096), ("tied", "7.5047", 0)])
+def test_an_input_table_of_a_published_row_is_what_its_products_leave_unread(words: str, parameters: str, tables: int) -> None:
+    found = sketch_from({**LLAMA_3_8B, "params_b": parameters, "arch_notes": f"SwiGLU 3-matrix MLP; RoPE; GQA; {words}"})
+    assert found.fetched_parameters == pytest.approx(tables, abs=2e6)
+    assert replace(found, kind="vision").fetched_parameters == 0
