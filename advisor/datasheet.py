@@ -157,7 +157,7 @@ class Datasheets:
         )
         evidence = (told, words_of(found, pool.count))
         waits_s = self._waits_s(found, pool)
-        step = log_normal(found.seconds + waits_s, found.sigma, found.tier, *evidence)
+        step = log_normal(found.seconds + waits_s, found.sigma, found.tier, *evidence).at_least(found.least_s)
         compile_s = compile_time(self._programs, runtime.id, chip.kind, pool.count, self._compiled_here)
         job = job_of(workload, pool, step, compile_s, self._saved)
         return Estimate(
@@ -223,7 +223,8 @@ def _shares(found: Found, key: str, waits_s: float) -> tuple[Share, ...]:
     """Return the slices of the step by term, waiting for input among them; their mid values add up to it."""
     spread = exp(Z_80 * found.sigma)
     evidence = (f"cost model on {key}",)
-    return tuple(
-        Share(term, ALL_BLOCKS, Quantity(seconds / spread, seconds, seconds * spread, found.tier, evidence))
-        for term, seconds in (*found.terms, *((("input", waits_s),) if waits_s > 0 else ()))
-    )
+    shares: list[Share] = []
+    for term, seconds in (*found.terms, *((("input", waits_s),) if waits_s > 0 else ())):
+        told = Quantity(seconds / spread, seconds, seconds * spread, found.tier, evidence)
+        shares.append(Share(term, ALL_BLOCKS, told.at_least(found.arithmetic_s) if term == "compute" else told))
+    return tuple(shares)

@@ -18,7 +18,7 @@ from advisor.cost.known import known_predictor
 from advisor.cost.silicon import Silicon, silicon_of, unknown_link
 from advisor.memory import ModelBytes, model_bytes
 from advisor.search.grid import Chips, Divisible, Grid, grid_of, joined, undivided
-from advisor.search.passes import YEAR, Pass, Priced, passes_of, priced
+from advisor.search.passes import YEAR, Pass, Priced, passes_of, priced, scaled
 from advisor.search.room import Apart, fit_chances, parts_of
 from advisor.search.stacks import BORROWED_SHIFT, BORROWED_SIGMA, Stack, stack_for
 from core.advice import Plan
@@ -44,7 +44,9 @@ class Found:
         share: samples that one replica takes in a step; of all together where each takes as many.
         seconds: of a step, middle of the band. sigma: of ln(truth / seconds). tier: `published` or `datasheet`.
         terms: (term of the breakdown, seconds) that add up to it.
-        lower_s, upper_s: the longest of arithmetic, memory traffic and communication at full rates; their sum.
+        arithmetic_s: of the arithmetic at the dense peak. least_s: of that or of unavoidable memory traffic, whichever is
+            longer in each pass; the step and its share of compute are never told below these.
+        lower_s, upper_s: the longest of arithmetic and memory traffic at full rates, and of communication; their sum.
         memory: (name, bytes) of one chip. fits: whether that is within the capacity.
         considered, fitting: plans of this pool, and those of them that fit.
         others: next best plans that fit, (plan, seconds).
@@ -57,6 +59,8 @@ class Found:
     sigma: float
     tier: str
     terms: tuple[tuple[str, float], ...]
+    arithmetic_s: float
+    least_s: float
     lower_s: float
     upper_s: float
     memory: tuple[tuple[str, float], ...]
@@ -235,10 +239,9 @@ class Search:
             table = told.table.rows(slice(row, row + 1))
             shift = float(known_predictor(one.regime == TRAINING).shift_at_latest(table, labels, YEAR)[0])
             slower = BORROWED_SHIFT if self._stack(runtime, one.regime).borrowed else 0.0
-            seconds, terms = float(told.seconds[row]) * exp(shift + slower), told.breakdown(row)
-            scale = seconds / max(sum(terms.values()), 1e-300)
-            told_terms = tuple((name, value * scale) for name, value in terms.items() if value > 0)
-            found.append(PassTime(one.regime, one.times, seconds, told_terms))
+            seconds = max(float(told.seconds[row]) * exp(shift + slower), float(one.least_s[row]))
+            terms = scaled(told.breakdown(row), seconds, float(one.arithmetic_s[row]))
+            found.append(PassTime(one.regime, one.times, seconds, tuple(terms.items())))
         return tuple(found)
 
     def timed(self, runtime: str) -> _Timed:
@@ -286,7 +289,7 @@ class Search:
                 rows = slice(first.start, last.stop)
                 shift[rows] = predictor.shift_at_latest(told.table.rows(rows), self._labels(runtime, first, one.regime), YEAR)
             slower = BORROWED_SHIFT if self._stack(runtime, one.regime).borrowed else 0.0
-            seconds = seconds + one.times * told.seconds * np.exp(shift + slower)
+            seconds = seconds + one.times * np.maximum(told.seconds * np.exp(shift + slower), one.least_s)
         taken = prepared.grid.data if self._each else 1.0
         weighed = np.where(prepared.fits, seconds * prepared.handicap / taken, np.inf)
         best: dict[tuple[str, int], int] = {}
@@ -311,7 +314,7 @@ class Search:
         sigma, tier = 0.0, "published"
         terms: dict[str, float] = {}
         frame_s = float(prepared.frame_s[row])
-        bounds = np.zeros(3)
+        arithmetic_s, traffic_s, least_s = 0.0, 0.0, 0.0
         for one, told in zip(prepared.passes, self._told(prepared, runtime), strict=True):
             predictor = known_predictor(one.regime == TRAINING)
             labels = self._labels(runtime, pool, one.regime)
@@ -321,8 +324,11 @@ class Search:
             tier = "datasheet" if borrowed or predictor.tier(labels) != "published" else tier
             for name, value in told.breakdown(row).items():
                 terms[name] = terms.get(name, 0.0) + one.times * value
-            bounds += np.array((*one.bounds(row), one.times * told.breakdown(row).get("communication", 0.0)))
-        scale = (float(seconds[row]) - frame_s) / max(sum(terms.values()), 1e-300)
+            least = one.bounds(row)
+            arithmetic_s, traffic_s = arithmetic_s + least[0], traffic_s + least[1]
+            least_s += one.times * float(one.least_s[row])
+        terms = scaled(terms, float(seconds[row]) - frame_s, arithmetic_s)
+        bounds = (arithmetic_s, traffic_s, terms.get("communication", 0.0))
         return Found(
             self._plan(prepared.grid, row),
             self._stack(runtime, prepared.passes[-1].regime).library if tier == "published" else "",
@@ -330,9 +336,11 @@ class Search:
             float(seconds[row]),
             sigma,
             tier,
-            (*((name, value * scale) for name, value in terms.items() if value > 0), ("host", frame_s)),
-            float(bounds.max()),
-            float(bounds.sum()),
+            (*terms.items(), ("host", frame_s)),
+            arithmetic_s,
+            least_s,
+            max(bounds),
+            sum(bounds),
             tuple((name, float(part[row])) for name, part in prepared.memory.items() if part[row] > 0),
             bool(prepared.fits[row]),
             pool.stop - pool.start,
