@@ -17,12 +17,14 @@ from core.advice import ALL_BLOCKS, Candidate, Estimate, Share
 from core.device import Accelerator, Pool
 from core.probe import Runtime
 from core.quantity import Z_80, Quantity, log_normal
-from core.workload import Workload
+from core.workload import Block, Workload
 
 _EVIDENCE = {
     "published": "roofline of {key}, {source} ({date}), corrected by published measurements of it and of {library}",
     "datasheet": "roofline of {key}, {source} ({date}); nothing published of it and of this, so corrected as its class",
 }
+
+SPARSE_UPDATE = "embedding tables: gradients and updates of the rows that a step looks up, optimizer states of all"
 
 
 class Datasheets:
@@ -46,6 +48,7 @@ class Datasheets:
         self._search.prepare((chip, pool.count) for pool, chip in pools)
         self._found: dict[tuple[str, str, int], Found | str] = {}
         self._parts = _parts_of(workload)
+        self._looks_up = workload.updated_parameter_count < workload.trained_parameter_count and workload.trains
         self._trained_flop = workload.flop_per_step if workload.trains else 0
         self._programs, self._saved = programs_of(workload), saved_bytes(workload)
         self._compiled_here = compiled_here or {}
@@ -155,7 +158,7 @@ class Datasheets:
         told = _EVIDENCE[found.tier].format(
             key=chip.key, source=chip.source, date=chip.source_date, library=found.library or "the framework"
         )
-        evidence = (told, words_of(found, pool.count))
+        evidence = (told, words_of(found, pool.count), *((SPARSE_UPDATE,) if self._looks_up else ()))
         waits_s = self._waits_s(found, pool)
         step = log_normal(found.seconds + waits_s, found.sigma, found.tier, *evidence).at_least(found.least_s)
         compile_s = compile_time(self._programs, runtime.id, chip.kind, pool.count, self._compiled_here)
@@ -211,12 +214,19 @@ class _Part:
 
 
 def _parts_of(workload: Workload) -> tuple[_Part, ...]:
-    works = work_of(workload, 1.0)
+    works = work_of(replace(workload, blocks=tuple(_by_row(block) for block in workload.blocks)), 1.0)
     flop = sum(block.flop for block in works) or 1.0
     traffic = sum(work.traffic_bytes for block in works for work in block.works) or 1.0
     return tuple(
         _Part(block.name, block.flop / flop, sum(work.traffic_bytes for work in block.works) / traffic) for block in works
     )
+
+
+def _by_row(block: Block) -> Block:
+    """Return a block without the gradient of a whole table, which nobody writes where rows are updated."""
+    if block.kind != "embedding_bag":
+        return block
+    return replace(block, ops_backward=tuple(op for op in block.ops_backward if op.kind != "custom"))
 
 
 def _shares(found: Found, key: str, waits_s: float) -> tuple[Share, ...]:
