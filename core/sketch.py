@@ -53,6 +53,7 @@ class Sketch:
         causal: whether a position sees only those before it.
         trained: part of the parameters that is trained.
         length: positions of one sample when it is fixed by the model (197 patches), else 0.
+        by_token: whether positions are tokens though published runs of its kind are told by the sample.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Sketch:
     causal: bool = False
     trained: float = 1.0
     length: float = 0.0
+    by_token: bool = False
 
     @property
     def matrix_flop(self) -> float:
@@ -95,7 +97,7 @@ class Sketch:
     @property
     def counts_samples(self) -> bool:
         """Whether a position of this model is a whole sample, and not a token."""
-        return self.kind in ("vision", "recommender", "graph", "other", "recurrent")
+        return not self.by_token and self.kind in ("vision", "recommender", "graph", "other", "recurrent")
 
     @property
     def fetched_parameters(self) -> float:

@@ -101,6 +101,7 @@ def sketch_of(workload: Workload) -> Sketch:
         products=_shapes(sums),
         causal=sums.causal,
         length=sequence,
+        by_token=workload.unit == "tokens",
         trained=workload.trained_parameter_count / parameters if workload.lora is not None and parameters else 1.0,
     )
 

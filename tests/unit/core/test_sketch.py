@@ -189,3 +189,11 @@ def test_an_input_table_of_a_published_row_is_what_its_products_leave_unread(wor
     found = sketch_from({**LLAMA_3_8B, "params_b": parameters, "arch_notes": f"SwiGLU 3-matrix MLP; RoPE; GQA; {words}"})
     assert found.fetched_parameters == pytest.approx(tables, abs=2e6)
     assert replace(found, kind="vision").fetched_parameters == 0
+
+
+def test_a_recurrent_model_of_tokens_is_counted_and_run_by_the_token() -> None:
+    told = {name: sketch_of(read_text(name).workload) for name in ("lstm-lm:train", "resnet-50:train", "llama-3-8b:train")}
+    assert {name: found.counts_samples for name, found in told.items()} == {
+        "lstm-lm:train": False, "resnet-50:train": True, "llama-3-8b:train": False,
+    }  # fmt: skip
+    assert told["lstm-lm:train"].linear_flop == 2 * 2 * 4 * 650 * 650  # of two layers, their inputs

@@ -359,3 +359,14 @@ def test_a_head_of_its_own_reads_no_more_for_a_token_than_one_that_shares_the_in
     assert one.seconds == pytest.approx(other.seconds, rel=1e-9)
     assert one.lower_s == pytest.approx(other.lower_s, rel=1e-9)
     assert dict(one.memory)["weights"] - dict(other.memory)["weights"] == 2 * 128256 * 4096
+
+
+def test_twice_the_steps_of_a_recurrent_model_are_twice_the_work() -> None:
+    short, long = (
+        found(intake.read_text(f"schema: 1\nname: x\ntask: train\nbatch: 256\nlength: {length}\nmodel: {{preset: lstm-lm}}\n")
+              .workload, catalog.accelerator("v100-16"), 1)
+        for length in (512, 1024)
+    )  # fmt: skip
+    assert 1.9 < long.arithmetic_s / short.arithmetic_s < 2.1
+    assert 1.7 < dict(long.terms)["compute"] / dict(short.terms)["compute"] < 2.3
+    assert dict(long.terms)["compute"] > 2 * long.arithmetic_s
