@@ -204,7 +204,7 @@ def _communication(place: Place, slices: list[Share]) -> tuple[Share, ...] | str
     if fabric is None:
         return f"link rate between chips of {place.device.name}"
     busy = sum(share.seconds.mid for share in slices)
-    seconds = exposed_s(all_reduce_s(model_bytes(place.workload).gradients, fabric), busy)
+    seconds = exposed_s(all_reduce_s(model_bytes(place.workload, whole_tables=True).gradients, fabric), busy)
     return (Share("communication", "all blocks", log_normal(seconds, BELIEFS.sigma("datasheet"), "datasheet", fabric.evidence)),)
 
 
@@ -241,7 +241,7 @@ def _estimate(
     missing: tuple[str, ...],
 ) -> Estimate:
     workload, pool, device = place.workload, place.pool, place.device
-    parts = memory_parts(model_bytes(workload), Layout(batch_share=1 / pool.count), device.kind)
+    parts = memory_parts(model_bytes(workload, whole_tables=True), Layout(batch_share=1 / pool.count), device.kind)
     memory = memory_of(parts)
     step = _step(place, slices) if slices and slices.terms else None
     compile_s = _compile(place, times, reduced)

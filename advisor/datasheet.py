@@ -17,12 +17,14 @@ from core.advice import ALL_BLOCKS, Candidate, Estimate, Plan, Share
 from core.device import Accelerator, Pool
 from core.probe import Runtime
 from core.quantity import Z_80, Quantity, log_normal
-from core.workload import Workload
+from core.workload import Block, Workload
 
 _EVIDENCE = {
     "published": "roofline of {key}, {source} ({date}), corrected by published measurements of it and of {library}",
     "datasheet": "roofline of {key}, {source} ({date}); nothing published of it and of this, so corrected as its class",
 }
+
+SPARSE_UPDATE = "embedding tables: gradients and updates of the rows that a step looks up, optimizer states of all"
 
 
 class Datasheets:
@@ -49,6 +51,7 @@ class Datasheets:
         self._found: dict[tuple[str, str, int, int], Found | str] = {}
         self._of_plan: dict[tuple[str, str, int, Plan], Found] = {}
         self._parts = _parts_of(workload)
+        self._looks_up = workload.updated_parameter_count < workload.trained_parameter_count and workload.trains
         self._trained_flop = workload.flop_per_step if workload.trains else 0
         self._programs, self._saved = programs_of(workload), saved_bytes(workload)
         self._compiled_here = compiled_here or {}
@@ -174,9 +177,9 @@ class Datasheets:
         told = _EVIDENCE[found.tier].format(
             key=chip.key, source=chip.source, date=chip.source_date, library=found.library or "the framework"
         )
-        evidence = (told, words_of(found, pool.count))
+        evidence = (told, words_of(found, pool.count), *((SPARSE_UPDATE,) if self._looks_up else ()))
         waits_s = self._waits_s(found, pool)
-        step = log_normal(found.seconds + waits_s, found.sigma, found.tier, *evidence)
+        step = log_normal(found.seconds + waits_s, found.sigma, found.tier, *evidence).at_least(found.least_s)
         compile_s = compile_time(self._programs, runtime.id, chip.kind, pool.count, self._compiled_here)
         job = job_of(workload, pool, step, compile_s, self._saved)
         return Estimate(
@@ -230,7 +233,7 @@ class _Part:
 
 
 def _parts_of(workload: Workload) -> tuple[_Part, ...]:
-    works = work_of(workload, 1.0)
+    works = work_of(replace(workload, blocks=tuple(_by_row(block) for block in workload.blocks)), 1.0)
     flop = sum(block.flop for block in works) or 1.0
     traffic = sum(work.traffic_bytes for block in works for work in block.works) or 1.0
     return tuple(
@@ -238,11 +241,19 @@ def _parts_of(workload: Workload) -> tuple[_Part, ...]:
     )
 
 
+def _by_row(block: Block) -> Block:
+    """Return a block without the gradient of a whole table, which nobody writes where rows are updated."""
+    if block.kind != "embedding_bag":
+        return block
+    return replace(block, ops_backward=tuple(op for op in block.ops_backward if op.kind != "custom"))
+
+
 def _shares(found: Found, key: str, waits_s: float) -> tuple[Share, ...]:
     """Return the slices of the step by term, waiting for input among them; their mid values add up to it."""
     spread = exp(Z_80 * found.sigma)
     evidence = (f"cost model on {key}",)
-    return tuple(
-        Share(term, ALL_BLOCKS, Quantity(seconds / spread, seconds, seconds * spread, found.tier, evidence))
-        for term, seconds in (*found.terms, *((("input", waits_s),) if waits_s > 0 else ()))
-    )
+    shares: list[Share] = []
+    for term, seconds in (*found.terms, *((("input", waits_s),) if waits_s > 0 else ())):
+        told = Quantity(seconds / spread, seconds, seconds * spread, found.tier, evidence)
+        shares.append(Share(term, ALL_BLOCKS, told.at_least(found.arithmetic_s) if term == "compute" else told))
+    return tuple(shares)

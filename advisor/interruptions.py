@@ -16,6 +16,7 @@ from catalog.interruptions import FIRM, REVOCABLE, interruptions
 from core import format as fmt
 from core.advice import Estimate
 from core.device import Pool
+from core.ops import DTYPE_BYTES
 from core.quantity import Z_80, Quantity, log_normal, total
 from core.workload import Workload
 
@@ -137,7 +138,7 @@ def best_parts(work_s: float, restarts: Restarts, most: int) -> int:
 def saved_bytes(workload: Workload) -> float:
     """Return the bytes of a checkpoint: what is trained, its master weights and states; nothing for a job that only answers."""
     model = model_bytes(workload)
-    return model.gradients + model.states + model.master if model.trains else 0.0
+    return workload.trained_parameter_count * DTYPE_BYTES[workload.dtype] + model.states + model.master if model.trains else 0.0
 
 
 def revocable(pool: Pool, workload: Workload) -> bool:

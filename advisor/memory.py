@@ -2,7 +2,8 @@
 
 Training keeps weights and gradients in the compute dtype, optimizer states in fp32, and for narrow dtypes fp32 master
 weights: 16 bytes a parameter for AdamW in bf16, the sum that mixed-precision recipes of every framework come to. Where adapters
-alone are trained, gradients, states and master weights are theirs.
+alone are trained, gradients, states and master weights are theirs. Embedding tables have gradients of the rows that a step looks
+up, and states of all.
 """
 
 from dataclasses import dataclass
@@ -38,7 +39,10 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class ModelBytes:
-    """Bytes of a whole workload that do not depend on the layout; built once for all candidates."""
+    """Bytes of a whole workload that do not depend on the layout; built once for all candidates.
+
+    `row_gradients` are those of `gradients` that are of embedding tables.
+    """
 
     trains: bool
     weights: float
@@ -51,6 +55,7 @@ class ModelBytes:
     cache: float
     workspace: float
     largest_layer: float
+    row_gradients: float = 0.0
 
 
 def parameter_bytes(workload: Workload) -> float:
@@ -62,23 +67,30 @@ def parameter_bytes(workload: Workload) -> float:
     width = DTYPE_BYTES[workload.dtype]
     if not workload.trains:
         return float(width)
-    trained = workload.trained_parameter_count / max(1, workload.parameter_count)
-    return width + trained * (width + 4.0 * OPTIMIZER_STATES[workload.optimizer] + _master_bytes(width))
+    whole = max(1, workload.parameter_count)
+    trained, updated = workload.trained_parameter_count / whole, workload.updated_parameter_count / whole
+    return width + updated * width + trained * (4.0 * OPTIMIZER_STATES[workload.optimizer] + _master_bytes(width))
 
 
 def _master_bytes(width: float) -> float:
     return 4.0 if width < 4 else 0.0
 
 
-def model_bytes(workload: Workload) -> ModelBytes:
-    """Return the bytes of a workload for its whole batch on one chip."""
+def model_bytes(workload: Workload, *, whole_tables: bool = False) -> ModelBytes:
+    """Return the bytes of a workload for its whole batch on one chip.
+
+    Args:
+        workload: the job.
+        whole_tables: whether embedding tables have gradients of all rows, as in the programs that are measured here.
+    """
     width, peaks = DTYPE_BYTES[workload.dtype], workload.peaks
     trained = float(workload.trained_parameter_count)
+    tables = () if workload.lora is not None or whole_tables else (b for b in workload.blocks if b.kind == "embedding_bag")
     adapters = 0 if workload.lora is None else workload.lora.parameter_count
     return ModelBytes(
         trains=workload.trains,
         weights=(workload.parameter_count + adapters) * width,
-        gradients=trained * width,
+        gradients=(trained if whole_tables else workload.updated_parameter_count) * width,
         states=trained * 4.0 * OPTIMIZER_STATES[workload.optimizer],
         master=trained * _master_bytes(width),
         activations=float(peaks.training_bytes if peaks else workload.activation_bytes),
@@ -87,6 +99,7 @@ def model_bytes(workload: Workload) -> ModelBytes:
         cache=float(peaks.cache_bytes) if peaks else cache_bytes(workload),
         workspace=0.0 if peaks else workspace_bytes(workload),
         largest_layer=max((block.parameter_count for block in workload.blocks), default=0) * width,
+        row_gradients=sum(table.repeats * table.updated_parameter_count for table in tables) * width,
     )
 
 

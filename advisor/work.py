@@ -88,11 +88,13 @@ def block_work(block: Block, trains: bool) -> tuple[Work, ...]:
 
 
 def update_work(workload: Workload) -> Work:
-    """Return the optimizer update of the whole model: it reads weight, gradient and states, and writes weight and states.
+    """Return the optimizer update of one step: it reads weight, gradient and states, and writes weight and states.
+
+    Of embedding tables it touches the rows that were looked up.
 
     Source: definition of the optimizers; states and weights in fp32, which is what mixed-precision training keeps.
     """
-    return update_of(workload.trained_parameter_count, workload.optimizer, max(1, len(workload.blocks)))
+    return update_of(workload.updated_parameter_count, workload.optimizer, max(1, len(workload.blocks)))
 
 
 def update_of(parameter_count: int, optimizer: str, count: int) -> Work:

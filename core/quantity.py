@@ -66,6 +66,14 @@ class Quantity:
         """Return this times a known positive factor, with more evidence."""
         return Quantity(self.low * factor, self.mid * factor, self.high * factor, self.tier, self.evidence + evidence)
 
+    def at_least(self, floor: float) -> "Quantity":
+        """Return this with nothing of its band below what cannot be undercut, in the unit of this.
+
+        The band is cut and not moved, so its `sigma` shrinks, by half at most: as that of a normal does, whose lower half is cut.
+        """
+        low, mid, high = (max(value, floor) for value in (self.low, self.mid, self.high))
+        return Quantity(low, mid, high, self.tier, self.evidence)
+
 
 def log_normal(mid: float, sigma: float, tier: str, *evidence: str) -> Quantity:
     """Return the 80 % band of a log-normal belief around `mid`.

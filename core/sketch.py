@@ -41,6 +41,8 @@ class Sketch:
         logits: size of the vocabulary, 0 without one.
         parameters: all of them; `expert_parameters` and `table_parameters` are parts of it.
         expert_parameters: of experts. table_parameters: of embedding tables that no product touches.
+        input_parameters: of the tables of a model's first layer that no product reads (token embeddings beside a head of its
+            own); None where they were not counted, see `fetched_parameters`.
         layers, width, head_width, hidden: typical sizes; 0 where there is none.
         experts, experts_used: of a mixture; 0 without one.
         cached_elements: keys and values kept for one position, over all layers.
@@ -51,6 +53,7 @@ class Sketch:
         causal: whether a position sees only those before it.
         trained: part of the parameters that is trained.
         length: positions of one sample when it is fixed by the model (197 patches), else 0.
+        by_token: whether positions are tokens though published runs of its kind are told by the sample.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Sketch:
     parameters: float = 0.0
     expert_parameters: float = 0.0
     table_parameters: float = 0.0
+    input_parameters: float | None = None
     layers: float = 1.0
     width: float = 0.0
     head_width: float = 0.0
@@ -83,6 +87,7 @@ class Sketch:
     causal: bool = False
     trained: float = 1.0
     length: float = 0.0
+    by_token: bool = False
 
     @property
     def matrix_flop(self) -> float:
@@ -92,7 +97,21 @@ class Sketch:
     @property
     def counts_samples(self) -> bool:
         """Whether a position of this model is a whole sample, and not a token."""
-        return self.kind in ("vision", "recommender", "graph", "other", "recurrent")
+        return not self.by_token and self.kind in ("vision", "recommender", "graph", "other", "recurrent")
+
+    @property
+    def fetched_parameters(self) -> float:
+        """Input tables of which a forward pass reads the rows of its positions and no more.
+
+        Where nobody counted them: what no product of a language model reads, at most one table as large as the head. A head
+        that shares the table leaves nothing of it, since its product reads all.
+        """
+        if self.input_parameters is not None:
+            return self.input_parameters
+        if self.kind not in ("decoder", "mixture", "encoder"):
+            return 0.0
+        unread = self.parameters - self.expert_parameters - self.table_parameters - (self.linear_flop + self.head_flop) / 2
+        return min(max(0.0, unread), self.logits * self.width)
 
     def keys(self, length: float, cached: float = 0.0) -> float:
         """Return how many keys a position looks at on average.

@@ -87,6 +87,7 @@ def sketch_of(workload: Workload) -> Sketch:
         parameters=parameters,
         expert_parameters=experts,
         table_parameters=_table_parameters(workload),
+        input_parameters=_input_parameters(workload, sums.routing),
         layers=max(1.0, sums.layers),
         width=float(width),
         head_width=sums.head_width,
@@ -100,6 +101,7 @@ def sketch_of(workload: Workload) -> Sketch:
         products=_shapes(sums),
         causal=sums.causal,
         length=sequence,
+        by_token=workload.unit == "tokens",
         trained=workload.trained_parameter_count / parameters if workload.lora is not None and parameters else 1.0,
     )
 
@@ -256,12 +258,12 @@ def routing_blocks(workload: Workload) -> tuple[Block, ...]:
         workload: with operations, as they are read from a model.
     """
     positions = workload.batch * (prompt_of(workload) if workload.unit == "tokens" else 1.0)
-    return tuple(block for block, _ in _mixtures(workload, positions) if _choices(block))
+    return tuple(block for block, _ in _mixtures(workload, positions))
 
 
 def _choices(block: Block) -> tuple[int, ...]:
-    """Return the widths of what the greatest of are taken, where they may be experts."""
-    widths = (op.dims[1] for op in block.ops_forward if op.kind == "sort")
+    """Return the widths of what the greatest of are taken for each position, where they may be experts."""
+    widths = (op.dims[1] for op in block.ops_forward if op.kind == "sort" and op.dims[0] > 1)
     return tuple(width for width in widths if 1 < width <= MOST_EXPERTS)
 
 
@@ -276,18 +278,49 @@ def _expert_parameters(workload: Workload, positions: float) -> float:
 
 
 def _mixtures(workload: Workload, positions: float) -> Iterator[tuple[Block, float]]:
-    """Yield blocks most of whose parameters are idle: beyond what the counted products can have read; with how many are."""
+    """Yield blocks with a router most of whose parameters are idle, and how many: beyond what counted work can have read.
+
+    Idle weights alone are no experts: recurrent layers and convolutions read theirs by operations of their own.
+    """
     for block in workload.blocks:
         products = sum(op.flop for op in block.ops_forward if op.kind == "matmul")
         used = products / (2.0 * positions)
-        idle = block.parameter_count - used
-        if block.kind not in (*_ENDS, "embedding_bag") and positions > 1 and used > 0 and idle > 0.5 * block.parameter_count:
+        idle = block.parameter_count - used - sum(_weights_of(op) for op in block.ops_forward if op.kind in ("conv", "rnn"))
+        if _choices(block) and positions > 1 and used > 0 and idle > 0.5 * block.parameter_count:
             yield block, idle
+
+
+def _weights_of(op: Op) -> float:
+    """Return the weights that a product, a convolution or a recurrent layer reads, each occurrence its own; 0 for the rest."""
+    if op.kind == "rnn":
+        _, _, inputs, hidden, gates = op.dims
+        return float(op.count * gates * hidden * (inputs + hidden))
+    shape = _shape_of(op) if op.kind != "matmul" or op.dims[0] == 1 else None
+    return 0.0 if shape is None else float(op.count * shape[0] * shape[1])
 
 
 def _table_parameters(workload: Workload) -> float:
     """Return parameters of embedding tables that are fetched by row and multiplied with nothing."""
     return float(sum(block.repeats * block.parameter_count for block in workload.blocks if block.kind == "embedding_bag"))
+
+
+def _input_parameters(workload: Workload, routing: frozenset[str]) -> float:
+    """Return parameters of the tables that are fetched by row and are not a head's too: those that products leave unread.
+
+    Args:
+        workload: with operations. routing: names of the blocks of experts, whose products read a part of their weights.
+    """
+    blocks = [block for block in once(workload.blocks) if block.kind != "embedding_bag"]
+    unread = sum(
+        block.repeats * (block.parameter_count - sum(_weights_of(op) for op in block.ops_forward))
+        for block in blocks
+        if block.name not in routing
+    )
+    fetched = 0.0
+    lookups = (op for block in blocks for op in block.ops_forward if op.kind == "embedding")
+    for table in sorted((float(op.dims[1] * op.dims[2]) for op in lookups), reverse=True):
+        fetched += table if table <= unread - fetched else 0.0
+    return fetched
 
 
 def _sequence(workload: Workload) -> float:

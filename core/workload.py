@@ -59,6 +59,18 @@ class Block:
         raise KeyError(name)
 
     @property
+    def updated_parameter_count(self) -> int:
+        """Parameters of one repeat that a training step has gradients of and changes: of embedding bags the rows looked up.
+
+        Source: pytorch/FBGEMM pull request 1821 (the backward pass of table-batched embeddings, which TorchRec uses, updates the
+        rows itself); TensorFlow, tf.tpu.experimental.embedding.TPUEmbedding (the same).
+        """
+        if self.kind != "embedding_bag":
+            return self.parameter_count
+        rows = sum(op.count * op.dims[0] * op.dims[1] for op in self.ops_forward if op.kind == "embedding")
+        return min(self.parameter_count, rows)
+
+    @property
     def flop_forward(self) -> int:
         """FLOPs of one forward pass of one repeat."""
         return sum(op.flop for op in self.ops_forward)
@@ -280,6 +292,13 @@ class Workload:
     def trained_parameter_count(self) -> int:
         """Parameters that a training step changes: all of the model, or its adapters."""
         return self.parameter_count if self.lora is None else self.lora.parameter_count
+
+    @property
+    def updated_parameter_count(self) -> int:
+        """Those of them that one step has gradients of: of embedding bags the rows that it looks up."""
+        if self.lora is not None:
+            return self.lora.parameter_count
+        return sum(block.repeats * block.updated_parameter_count for block in self.blocks)
 
     @property
     def flop_forward(self) -> int:

@@ -52,6 +52,7 @@ class Columns:
     parameters: Numbers
     expert_parameters: Numbers
     table_parameters: Numbers
+    fetched_parameters: Numbers
     layers: Numbers
     width: Numbers
     head_width: Numbers
@@ -201,6 +202,7 @@ def _row(setup: Setup, silicon: Silicon) -> dict[str, float]:
         "parameters": sketch.parameters,
         "expert_parameters": sketch.expert_parameters,
         "table_parameters": sketch.table_parameters,
+        "fetched_parameters": sketch.fetched_parameters,
         "layers": max(1.0, sketch.layers),
         "width": max(1.0, sketch.width),
         "head_width": sketch.head_width,

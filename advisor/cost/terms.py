@@ -194,7 +194,8 @@ def forward_terms(c: Columns) -> Terms:
     filled = np.minimum(1.0, np.maximum(rows / np.maximum(1.0, c.data), 1.0) / 128.0) ** 0.7
     best = c.matmul_share * 0.85 * np.where(c.convolution > 0, 1.0, np.maximum(filled, 0.05)) / c.padding
     keys = np.where(making, 0.0, c.pairs)
-    dense = c.parameters - c.expert_parameters - c.table_parameters
+    # of tables that rows are fetched from, only these rows are read, which `lookup` counts
+    dense = c.parameters - c.expert_parameters - c.table_parameters - c.fetched_parameters
     # experts that one position uses: as stated, else by their products, two FLOPs a parameter
     counted = c.expert / (2.0 * np.maximum(c.expert_parameters, 1.0))
     touched = np.minimum(1.0, rows * np.where(c.experts > 0, np.maximum(c.used, 1.0) / np.maximum(c.experts, 1.0), counted))

@@ -19,7 +19,7 @@ from advisor.cost.silicon import Silicon, silicon_of, unknown_link
 from advisor.memory import ModelBytes, model_bytes
 from advisor.search.found import Found, Glance, PassTime
 from advisor.search.grid import Chips, Divisible, Grid, grid_of, joined, undivided
-from advisor.search.passes import YEAR, Pass, Priced, passes_of, priced
+from advisor.search.passes import YEAR, Pass, Priced, passes_of, priced, scaled
 from advisor.search.room import Apart, fit_chances, parts_of
 from advisor.search.stacks import BORROWED_SHIFT, BORROWED_SIGMA, Stack, stack_for
 from core.advice import Plan
@@ -33,8 +33,6 @@ _SIMPLER = 0.01
 _LAST_RESORT = 1e6
 """A further way of dividing is taken only when it gains this much."""
 _OTHERS = 3
-USUAL_EXPERTS = 64
-"""Experts of a mixture of which nothing tells how many it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +191,9 @@ class Search:
             table = told.table.rows(slice(row, row + 1))
             shift = float(known_predictor(one.regime == TRAINING).shift_at_latest(table, labels, YEAR)[0])
             slower = BORROWED_SHIFT if self._stack(runtime, one.regime).borrowed else 0.0
-            seconds, terms = float(told.seconds[row]) * exp(shift + slower), told.breakdown(row)
-            scale = seconds / max(sum(terms.values()), 1e-300)
-            told_terms = tuple((name, value * scale) for name, value in terms.items() if value > 0)
-            found.append(PassTime(one.regime, one.times, seconds, told_terms))
+            seconds = max(float(told.seconds[row]) * exp(shift + slower), float(one.least_s[row]))
+            terms = scaled(told.breakdown(row), seconds, float(one.arithmetic_s[row]))
+            found.append(PassTime(one.regime, one.times, seconds, tuple(terms.items())))
         return tuple(found)
 
     def timed(self, runtime: str) -> _Timed:
@@ -244,7 +241,7 @@ class Search:
                 rows = slice(first.start, last.stop)
                 shift[rows] = predictor.shift_at_latest(told.table.rows(rows), self._labels(runtime, first, one.regime), YEAR)
             slower = BORROWED_SHIFT if self._stack(runtime, one.regime).borrowed else 0.0
-            seconds = seconds + one.times * told.seconds * np.exp(shift + slower)
+            seconds = seconds + one.times * np.maximum(told.seconds * np.exp(shift + slower), one.least_s)
         taken = prepared.grid.data if self._each else 1.0
         weighed = np.where(prepared.fits, seconds * prepared.handicap / taken, np.inf)
         best: dict[tuple[str, int], int] = {}
@@ -269,7 +266,7 @@ class Search:
         sigma, tier = 0.0, "published"
         terms: dict[str, float] = {}
         frame_s = float(prepared.frame_s[row])
-        bounds = np.zeros(3)
+        arithmetic_s, traffic_s, least_s = 0.0, 0.0, 0.0
         for one, told in zip(prepared.passes, self._told(prepared, runtime), strict=True):
             predictor = known_predictor(one.regime == TRAINING)
             labels = self._labels(runtime, pool, one.regime)
@@ -279,8 +276,11 @@ class Search:
             tier = "datasheet" if borrowed or predictor.tier(labels) != "published" else tier
             for name, value in told.breakdown(row).items():
                 terms[name] = terms.get(name, 0.0) + one.times * value
-            bounds += np.array((*one.bounds(row), one.times * told.breakdown(row).get("communication", 0.0)))
-        scale = (float(seconds[row]) - frame_s) / max(sum(terms.values()), 1e-300)
+            least = one.bounds(row)
+            arithmetic_s, traffic_s = arithmetic_s + least[0], traffic_s + least[1]
+            least_s += one.times * float(one.least_s[row])
+        terms = scaled(terms, float(seconds[row]) - frame_s, arithmetic_s)
+        bounds = (arithmetic_s, traffic_s, terms.get("communication", 0.0))
         return Found(
             row,
             self._plan(prepared.grid, row),
@@ -289,9 +289,11 @@ class Search:
             float(seconds[row]),
             sigma,
             tier,
-            (*((name, value * scale) for name, value in terms.items() if value > 0), ("host", frame_s)),
-            float(bounds.max()),
-            float(bounds.sum()),
+            (*terms.items(), ("host", frame_s)),
+            arithmetic_s,
+            least_s,
+            max(bounds),
+            sum(bounds),
             tuple((name, float(part[row])) for name, part in prepared.memory.items() if part[row] > 0),
             bool(prepared.fits[row]),
             pool.stop - pool.start,
@@ -327,8 +329,7 @@ class Search:
 def _divisible(workload: Workload, sketch: Sketch) -> Divisible:
     heads = max((key_heads_of(block.ops_forward, workload.batch) for block in workload.blocks), default=1)
     length = int(prompt_of(workload)) if workload.unit == "tokens" else 1
-    unknown = (routed_experts(workload) or USUAL_EXPERTS) if sketch.expert_parameters else 1
-    experts = int(sketch.experts) or unknown
+    experts = int(sketch.experts) or routed_experts(workload) or 1
     return Divisible(workload.batch, int(heads), max(1, int(sketch.layers)), experts, length, workload.trains)
 
 

@@ -16,7 +16,9 @@ class Found:
         share: samples that one replica takes in a step; of all together where each takes as many.
         seconds: of a step, middle of the band. sigma: of ln(truth / seconds). tier: `published` or `datasheet`.
         terms: (term of the breakdown, seconds) that add up to it.
-        lower_s, upper_s: the longest of arithmetic, memory traffic and communication at full rates; their sum.
+        arithmetic_s: of the arithmetic at the dense peak. least_s: of that or of unavoidable memory traffic, whichever is
+            longer in each pass; the step and its share of compute are never told below these.
+        lower_s, upper_s: the longest of arithmetic and memory traffic at full rates, and of communication; their sum.
         memory: (name, bytes) of one chip. fits: whether that is within the capacity.
         considered, fitting: plans of this pool, and those of them that fit.
         others: next best plans that fit, (plan, seconds).
@@ -30,6 +32,8 @@ class Found:
     sigma: float
     tier: str
     terms: tuple[tuple[str, float], ...]
+    arithmetic_s: float
+    least_s: float
     lower_s: float
     upper_s: float
     memory: tuple[tuple[str, float], ...]

@@ -1,6 +1,6 @@
 """The passes of one step over all plans: a training step, a forward pass, or a prompt and then one token after the other."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -29,29 +29,32 @@ _BREAKDOWN = {
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One kind of pass over all plans: its runs and how often a step does it."""
+    """One kind of pass over all plans.
+
+    Args:
+        regime: what is run. columns: its runs. times: how often a step does it.
+        arithmetic_s, traffic_s: seconds of one pass of its arithmetic at the dense peak, and of its unavoidable traffic.
+    """
 
     regime: str
     columns: Columns
     times: float
+    arithmetic_s: Numbers
+    traffic_s: Numbers
 
     @staticmethod
     def manner(stack: str) -> tuple[float, float, float]:
         """Return how a stack's host starts operations: (one by one or not, seconds of an operation, of one for experts)."""
         return float(stack in EAGER_STACKS), host_s(stack), routing_s(stack)
 
+    @property
+    def least_s(self) -> Numbers:
+        """Seconds below which no chip ends one pass, whatever others were measured at."""
+        return np.maximum(self.arithmetic_s, self.traffic_s)
+
     def bounds(self, row: int) -> tuple[float, float]:
         """Return seconds of a step of arithmetic at the peak and of unavoidable traffic, of one plan."""
-        c = self.columns
-        making, training = self.regime == DECODE, self.regime == TRAINING
-        each = float((c.batch if making else c.positions)[row] / c.chips[row])
-        passes = (3.0 if c.trained[row] > 0.5 else 2.0) + float(c.recompute[row]) if training else 1.0
-        keys = float((c.context if making else c.pairs)[row])
-        products = float(c.linear[row] + c.expert[row] + c.convolution[row])
-        flop = each * passes * (products + float(c.attention[row]) * keys)
-        held = float(c.parameters[row] - c.expert_parameters[row]) / float(c.tensor[row] * c.pipeline[row] * c.sharded[row])
-        read = held * float(c.weight_bytes[row])
-        return self.times * flop / float(c.linear_rate[row]), self.times * read / float(c.bytes_rate[row])
+        return self.times * float(self.arithmetic_s[row]), self.times * float(self.traffic_s[row])
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,22 @@ def priced(one: Pass, manner: tuple[float, float, float]) -> Priced:
     return Priced(seconds, known_predictor(one.regime == TRAINING).table(base), parts)
 
 
+def scaled(terms: Mapping[str, float], seconds: float, arithmetic_s: float) -> dict[str, float]:
+    """Return terms that add up to a time, with no less of compute than its arithmetic takes at the dense peak.
+
+    Args:
+        terms: seconds by name, of the roofline. seconds: that they are to add up to.
+        arithmetic_s: at the dense peak.
+    """
+    scale = seconds / max(sum(terms.values()), 1e-300)
+    told = {name: value * scale for name, value in terms.items() if value > 0}
+    compute, least = told.get("compute", 0.0), min(arithmetic_s, seconds)
+    if compute >= least:
+        return told
+    rest = (seconds - least) / (seconds - compute)
+    return {name: value * rest for name, value in told.items()} | {"compute": least}
+
+
 def passes_of(
     workload: Workload, sketch: Sketch, pools: Sequence[tuple[Silicon, int]], owner: Indices, grid: Grid
 ) -> tuple[Pass, ...]:
@@ -108,10 +127,30 @@ def passes_of(
         regimes = ((FORWARD, 0.0, 1.0),)
     else:
         regimes = ((PREFILL, 0.0, 1.0), (DECODE, output, output))
-    return tuple(
-        Pass(regime, _columns(workload, sketch, pools, owner, grid, regime, length, made), times)
-        for regime, made, times in regimes
-    )
+    found: list[Pass] = []
+    for regime, made, times in regimes:
+        c = _columns(workload, sketch, pools, owner, grid, regime, length, made)
+        flop = _trained_flop(c, workload, sketch) if regime == TRAINING else _forward_flop(c, regime == DECODE)
+        looked_up = c.table_parameters + (0.0 if regime == TRAINING else c.fetched_parameters)
+        held = (c.parameters - c.expert_parameters - looked_up) / (c.tensor * c.pipeline * c.sharded)
+        found.append(Pass(regime, c, times, flop / c.linear_rate, held * c.weight_bytes / c.bytes_rate))
+    return tuple(found)
+
+
+def _trained_flop(c: Columns, workload: Workload, sketch: Sketch) -> Numbers:
+    """Return FLOPs of one chip in a training step: of its operations, less what a causal mask spares, and of those done again."""
+    each = c.positions / c.chips
+    spared = c.attention * (c.length - c.pairs) if sketch.causal else 0.0
+    once = workload.flop_forward / c.positions - spared
+    again = c.recompute * (c.linear + c.expert + c.convolution + c.attention * c.pairs)
+    return each * (once * (1 + workload.flop_backward / max(1, workload.flop_forward)) + again)
+
+
+def _forward_flop(c: Columns, making: bool) -> Numbers:
+    """Return FLOPs of one chip in a forward pass; `making` where it is of one token of every sequence."""
+    each, keys = (c.batch / c.chips, c.context) if making else (c.positions / c.chips, c.pairs)
+    products = c.linear + c.expert + c.convolution + c.depthwise + c.other
+    return each * (products + c.attention * keys) + c.batch / c.chips * c.head * (c.logits > 0)
 
 
 def _columns(

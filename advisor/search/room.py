@@ -39,7 +39,7 @@ def parts_of(model: ModelBytes, grid: Grid, batch: float, apart: Apart, reserve_
     held = _share(grid, apart, grid.sharded)
     parts: Parts = {"weights": model.weights * held}
     if model.trains:
-        parts |= _training(model, grid, batch, held, apart)
+        parts |= _training(model, grid, batch, apart)
     else:
         cut = grid.tensor * grid.pipeline * grid.context
         held_at_once = grid.micro / batch
@@ -78,14 +78,17 @@ def _share(grid: Grid, apart: Apart, replicas: Numbers) -> Numbers:
     return (1 - apart.experts - apart.tables) / (ways * replicas) + apart.experts / experts + apart.tables / chips
 
 
-def _training(model: ModelBytes, grid: Grid, batch: float, held: Numbers, apart: Apart) -> Parts:
+def _training(model: ModelBytes, grid: Grid, batch: float, apart: Apart) -> Parts:
     # a stage of a pipeline holds 1 / p of the layers for up to p micro-batches at once: the same as without one
     cut = grid.micro / batch / (grid.tensor * grid.context)
     saved = np.where(grid.recompute > 0, model.remat_activations, model.activations)
     # the optimizer's states of plain replicas are sharded over them (ZeRO stage 1), as every training library can
     states = _share(grid, apart, np.maximum(grid.sharded, grid.data))
+    # rows of tables lie on the chip of their table; the gradients of all else lie as its weights do
+    dense = Apart(apart.experts / max(_LEAST, 1 - apart.tables), 0.0)
+    rows = model.row_gradients / (grid.data * grid.tensor * grid.pipeline * grid.context)
     return {
-        "gradients": model.gradients * held,
+        "gradients": (model.gradients - model.row_gradients) * _share(grid, dense, grid.sharded) + rows,
         "optimizer states": model.states * states,
         "fp32 master weights": model.master * states,
         "activations": saved * cut,

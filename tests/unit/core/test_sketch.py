@@ -141,3 +141,59 @@ def test_experts_of_a_model_that_was_read_are_those_among_which_its_router_choos
     assert routed_experts(replace(dense, blocks=(mixture,))) == 8
     assert routed_experts(replace(dense, blocks=(replace(layer, ops_forward=(*layer.ops_forward, *sorts)),))) == 0
     assert routed_experts(dense) == 0
+
+
+@pytest.mark.parametrize("sorts", [(), (Op("sort", (8, 64), "fp32"),)])
+def test_recurrent_layers_are_no_experts_though_products_leave_most_of_their_weights_alone(sorts: tuple[Op, ...]) -> None:
+    job = read_text("lstm-lm:train").workload
+    sorting = (replace(block, ops_forward=(*block.ops_forward, *sorts)) for block in job.blocks)
+    found = sketch_of(replace(job, blocks=tuple(sorting)))
+    assert (found.kind, found.expert_parameters, found.expert_flop, found.experts) == ("recurrent", 0.0, 0.0, 0.0)
+
+
+def test_weights_that_lie_idle_are_experts_only_behind_a_router() -> None:
+    dense = read_text("llama-3-8b:train").workload
+    (layer,) = (block for block in dense.blocks if block.kind == "transformer_layer")
+    idle = replace(layer, kind="traced", parameter_count=4 * layer.parameter_count)
+    routed = replace(idle, ops_forward=(*idle.ops_forward, Op("sort", (dense.batch * 8192, 8), "fp32")))
+    assert sketch_of(replace(dense, blocks=(idle,))).expert_parameters == 0
+    assert sketch_of(replace(dense, blocks=(routed,))).expert_parameters > 2 * idle.repeats * layer.parameter_count
+
+
+def test_convolutions_of_a_detector_that_keeps_its_best_boxes_are_no_experts() -> None:
+    job = tower(batch=16)
+    kept = (Op("conv", (16, 32, 32, 256, 32, 32, 256, 3, 3, 1), "bf16", 8), Op("sort", (16, 1000), "fp32"))
+    block = replace(job.blocks[0], kind="traced", parameter_count=8 * 9 * 256**2 + 512 * 1024 + 1024,
+                    ops_forward=(*job.blocks[0].ops_forward, *kept))  # fmt: skip
+    assert sketch_of(replace(job, blocks=(block,))).expert_parameters == 0
+
+
+def test_positions_that_are_put_in_the_order_of_their_experts_are_no_experts() -> None:
+    dense = read_text("llama-3-8b:train").workload
+    (layer,) = (block for block in dense.blocks if block.kind == "transformer_layer")
+    sorts = (Op("sort", (dense.batch * 8192, 8), "fp32"), Op("sort", (1, 4096), "int64"))
+    mixture = replace(layer, kind="traced", parameter_count=4 * layer.parameter_count, ops_forward=(*layer.ops_forward, *sorts))
+    assert routed_experts(replace(dense, blocks=(mixture,))) == 8
+
+
+@pytest.mark.parametrize(("model", "tables"), [
+    ("llama-3-8b:infer", 128256 * 4096), ("llama-3-8b:train", 128256 * 4096), ("gpt2-small:train", 0), ("bert-base:train", 0),
+    ("lstm-lm:train", 0), ("dlrm-small:train", 0), ("resnet-50:train", 0),
+])  # fmt: skip
+def test_an_input_table_is_fetched_by_row_unless_the_head_is_the_same(model: str, tables: int) -> None:
+    assert sketch_of(read_text(model).workload).fetched_parameters == tables
+
+
+@pytest.mark.parametrize(("words", "parameters", "tables"), [("untied", "8.03", 128256 * 4096), ("tied", "7.5047", 0)])
+def test_an_input_table_of_a_published_row_is_what_its_products_leave_unread(words: str, parameters: str, tables: int) -> None:
+    found = sketch_from({**LLAMA_3_8B, "params_b": parameters, "arch_notes": f"SwiGLU 3-matrix MLP; RoPE; GQA; {words}"})
+    assert found.fetched_parameters == pytest.approx(tables, abs=2e6)
+    assert replace(found, kind="vision").fetched_parameters == 0
+
+
+def test_a_recurrent_model_of_tokens_is_counted_and_run_by_the_token() -> None:
+    told = {name: sketch_of(read_text(name).workload) for name in ("lstm-lm:train", "resnet-50:train", "llama-3-8b:train")}
+    assert {name: found.counts_samples for name, found in told.items()} == {
+        "lstm-lm:train": False, "resnet-50:train": True, "llama-3-8b:train": False,
+    }  # fmt: skip
+    assert told["lstm-lm:train"].linear_flop == 2 * 2 * 4 * 650 * 650  # of two layers, their inputs

@@ -342,3 +342,31 @@ def test_a_borrowed_figure_is_slower_and_less_sure() -> None:
     own, borrowed = found(transformer(), chip, 8, "torch-compile"), found(transformer(), chip, 8, "mxnet")
     assert borrowed.tier == "datasheet"
     assert borrowed.sigma > own.sigma
+
+
+def test_recurrent_layers_are_not_spread_as_experts() -> None:
+    assert found(intake.read_text("lstm-lm:train").workload, catalog.accelerator("h100-sxm"), 4).plan.expert == 1
+
+
+@pytest.mark.parametrize("key", ["l4", "h100-sxm", "tpu-v5p"])
+def test_a_head_of_its_own_reads_no_more_for_a_token_than_one_that_shares_the_input_table(key: str) -> None:
+    untied = intake.read_text("llama-3-8b:infer").workload
+    shared = tuple(
+        replace(block, parameter_count=block.parameter_count - 128256 * 4096) if "first token" in block.name else block
+        for block in untied.blocks
+    )
+    one, other = (found(job, catalog.accelerator(key), 1) for job in (untied, replace(untied, blocks=shared)))
+    assert one.seconds == pytest.approx(other.seconds, rel=1e-9)
+    assert one.lower_s == pytest.approx(other.lower_s, rel=1e-9)
+    assert dict(one.memory)["weights"] - dict(other.memory)["weights"] == 2 * 128256 * 4096
+
+
+def test_twice_the_steps_of_a_recurrent_model_are_twice_the_work() -> None:
+    short, long = (
+        found(intake.read_text(f"schema: 1\nname: x\ntask: train\nbatch: 256\nlength: {length}\nmodel: {{preset: lstm-lm}}\n")
+              .workload, catalog.accelerator("v100-16"), 1)
+        for length in (512, 1024)
+    )  # fmt: skip
+    assert 1.9 < long.arithmetic_s / short.arithmetic_s < 2.1
+    assert 1.7 < dict(long.terms)["compute"] / dict(short.terms)["compute"] < 2.3
+    assert dict(long.terms)["compute"] > 2 * long.arithmetic_s
