@@ -19,7 +19,7 @@ from advisor.screening import Screening, gathered, overall, screen
 from advisor.served import service_words
 from advisor.targets import aims_of, chance_of_all, excess, missed, untold
 from advisor.words import measurements_of, nothing_words, rests_on_of, sentence_of, surer_words, tight_words, why_of
-from core.advice import Estimate, Exclusion, Recommendation, Verdict
+from core.advice import SURE, Estimate, Exclusion, Recommendation, Verdict
 from core.device import Accelerator, Device, Pool
 from core.errors import NotFound
 from core.probe import Runtime
@@ -249,8 +249,21 @@ def _served(question: Question, one: Contender, datasheets: Batches) -> Contende
     if estimate is one.estimate:
         return one
     held = _held(estimate, question.workload)
+    if question.workload.targets.latency_ms is not None and (held.target_chance or 0.0) < SURE:
+        held = _surest(question.workload, held, datasheets)
     value = value_of(held, question.objective, question.workload) or one.value
     return replace(one, estimate=held, value=value, excess=excess(aims_of(held, question.workload)))
+
+
+def _surest(workload: Workload, unsure: Estimate, datasheets: Batches) -> Estimate:
+    """Return what meets the targets most surely, of an estimate that may miss them and the same pool in larger replicas."""
+    best, within_s = unsure, (workload.targets.latency_ms or 0.0) / 1e3
+    for other in datasheets.sooner(unsure, within_s):
+        held = _held(datasheets.served(other), workload)
+        best = min(best, held, key=lambda one: (excess(aims_of(one, workload)), -(one.target_chance or 0.0)))
+        if (best.target_chance or 0.0) >= SURE:
+            break
+    return best
 
 
 def _told_by_block(order: tuple[Contender, ...], datasheets: Batches | None) -> tuple[Contender, ...]:

@@ -32,6 +32,7 @@ class Beliefs:
             one chip differ far less than a datasheet differs from the truth.
         common_correlation: the same for two candidates on different chips: what a workload does to every chip alike.
         power_share: low and high share of the board power limit that a busy chip draws.
+        idle_share: low and high share of it that a chip draws which holds a model and waits (prior).
         overlap: share of communication that can hide behind computation.
         link_share: share of a link's rate that collectives reach.
         tie: P(other is better) above which a candidate cannot be told apart from the best.
@@ -57,6 +58,7 @@ class Beliefs:
         ("measured", 0.0), ("interpolated", 0.0), ("transferred", 0.0), ("published", 0.3), ("datasheet", 0.3),
     )
     power_share: tuple[float, float] = (0.6, 0.9)
+    idle_share: tuple[float, float] = (0.1, 0.2)
     overlap: float = 0.7
     link_share: float = 0.8
     tie: float = 0.25

@@ -86,6 +86,27 @@ def service_cost_of(workload: Workload, pool: Pool, step: Quantity) -> Quantity 
     return exact(pool.price_usd_per_h * requests / rate / 3600.0, step.tier, *step.evidence, note)
 
 
+def service_energy_of(workload: Workload, chip: Accelerator | None, count: int, used: float, step: Quantity) -> Quantity | None:
+    """Return joules while the requests of the job (or of 1,000 steps) come, of chips that wait for a part of that time.
+
+    Args:
+        workload: the job, `batch` requests a step.
+        chip: of the pool, so many `count`.
+        used: part of what the pool can serve that comes, 0 to 1.
+        step: of which the tier and the evidence are taken.
+    """
+    rate = workload.targets.requests_per_s
+    if chip is None or chip.power_w is None or rate is None:
+        return None
+    (idle_low, idle_high), (low, high) = BELIEFS.idle_share, BELIEFS.power_share
+    least, most = idle_low + (low - idle_low) * used, idle_high + (high - idle_high) * used
+    seconds = workload.batch * steps_charged(workload) / rate
+    drawn = f"{least:.0%} to {most:.0%} of the board power limit of {chip.power_w:g} W"
+    note = f"{drawn} at {used:.0%} of what it can serve, modelled, not metered"
+    joules = chip.power_w * count * (least * most) ** 0.5 * seconds
+    return log_normal(joules, log(most / least) / (2 * Z_80), "datasheet", *step.evidence, note)
+
+
 def energy_of(workload: Workload, chip: Accelerator | None, count: int, step: Quantity) -> Quantity | None:
     """Return joules of the job (or 1,000 steps) from the board power limit; None when that is not known.
 

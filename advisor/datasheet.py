@@ -1,19 +1,19 @@
 """Estimates for chips that are not attached: the best plan that the search found, with bands, cost, energy and bounds."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp
 
-from advisor.charges import cost_of, energy_of, job_of, service_cost_of, throughput_of
+from advisor.charges import cost_of, energy_of, job_of, service_cost_of, service_energy_of, throughput_of
 from advisor.compiling import compile_time, programs_of
 from advisor.interruptions import saved_bytes
 from advisor.memory import memory_of
 from advisor.search import Found, Search
 from advisor.served import limited, load_of, served_of, with_ends
-from advisor.spare import copies
+from advisor.spare import chips_used, copies
 from advisor.words import plan_words
 from advisor.work import work_of
-from core.advice import ALL_BLOCKS, Candidate, Estimate, Share
+from core.advice import ALL_BLOCKS, Candidate, Estimate, Plan, Share
 from core.device import Accelerator, Pool
 from core.probe import Runtime
 from core.quantity import Z_80, Quantity, log_normal
@@ -45,8 +45,11 @@ class Datasheets:
         self._workload = workload
         self._each = each
         self._search = Search(workload, each=each)
-        self._search.prepare((chip, pool.count) for pool, chip in pools)
-        self._found: dict[tuple[str, str, int], Found | str] = {}
+        every = list(pools)
+        self._chips = {chip.key: chip for _, chip in every}
+        self._search.prepare((chip, pool.count) for pool, chip in every)
+        self._found: dict[tuple[str, str, int, int], Found | str] = {}
+        self._of_plan: dict[tuple[str, str, int, Plan], Found] = {}
         self._parts = _parts_of(workload)
         self._looks_up = workload.updated_parameter_count < workload.trained_parameter_count and workload.trains
         self._trained_flop = workload.flop_per_step if workload.trains else 0
@@ -72,27 +75,41 @@ class Datasheets:
                 slices.append(Share(share.term, block, share.seconds.scaled(part)))
         return replace(estimate, breakdown=tuple(slices))
 
-    def served(self, estimate: Estimate, *, fully: bool) -> Estimate:
+    def pace(self, candidate: Candidate) -> tuple[int, float] | None:
+        """Return (requests in flight, seconds of the last pass) of one replica as a candidate has it; None where none fits.
+
+        Args:
+            candidate: of this workload, or of the same with more requests at once.
+        """
+        pool, ways = candidate.pools[0], chips_used(candidate.plan) // copies(candidate.plan)
+        key = (candidate.runtime, pool.accelerator, pool.count)
+        row = self._search.row(*key, ways)
+        return None if isinstance(row, str) else (self._workload.batch, self._search.passes(*key, row)[-1].seconds)
+
+    def served(self, estimate: Estimate, *, fully: bool, fewer: Sequence[tuple[int, float]] = ()) -> Estimate:
         """Return an estimate with what requests meet at the rate that the workload asks for, and what that time costs.
 
         Args:
             estimate: one of these; any other, and all of a workload without a rate, stays as it is.
             fully: with the percentiles of latency where they are not told yet; else only with the rate that can be served.
+            fewer: (requests in flight, seconds of the last pass) of the same replicas with fewer, ascending, where it is known.
         """
         pool, known, step = estimate.candidate.pools[0], estimate.served, estimate.step_time_s
         key = (estimate.candidate.runtime, pool.accelerator, pool.count)
-        found = self._found.get(key)
-        if found is None or isinstance(found, str) or step is None or (known is not None and (known.total_s or not fully)):
+        found = self._of_plan.get((*key, estimate.candidate.plan))
+        if found is None or step is None or (known is not None and (known.total_s or not fully)):
             return estimate
         workload = self._taken(found)
-        passes, waits_s = self._search.passes(*key), self._waits_s(found, pool)
+        passes, waits_s = self._search.passes(*key, found.row), self._waits_s(found, pool)
         host_s = step.mid - waits_s - sum(one.times * one.seconds for one in passes)
-        load = load_of(workload, with_ends(passes, host_s, waits_s), found.share, estimate.memory_parts, step)
+        load = load_of(workload, with_ends(passes, host_s, waits_s), found.share, estimate.memory_parts, step, fewer)
         if load is None or (known is not None and known.utilisation >= 1):
             return estimate
         served = served_of(load) if fully else limited(load)
-        cost = estimate.cost_usd if served.utilisation >= 1 else service_cost_of(workload, pool, step)
-        return replace(estimate, served=served, cost_usd=cost)
+        if served.utilisation >= 1:  # its queue never empties: the requests take as long as it takes to serve them
+            return replace(estimate, served=served, cost_usd=cost_of(workload, pool, step), job_s=None)
+        energy = service_energy_of(workload, self._chips[pool.accelerator], pool.count, served.utilisation, step)
+        return replace(estimate, served=served, cost_usd=service_cost_of(workload, pool, step), energy_j=energy, job_s=None)
 
     def _utilisation(self, chip: Accelerator, chips: int, step: Quantity) -> Quantity | None:
         """Return the model FLOPs utilisation of a training step; None where nothing is trained or the peak is not known.
@@ -127,33 +144,35 @@ class Datasheets:
             parts = [(ALL_BLOCKS, 1.0)]
         return [(block, part) for block, part in parts if part > 0]
 
-    def glance(self, runtime: Runtime, pool: Pool, chip: Accelerator) -> tuple[float, float] | str:
+    def glance(self, runtime: Runtime, pool: Pool, chip: Accelerator, ways: int = 0) -> tuple[float, float] | str:
         """Return how likely the best plan fits and how many requests a second it answers, without the rest of its estimate.
 
         Args:
-            runtime, pool, chip: as for `estimate`.
+            runtime, pool, chip, ways: as for `estimate`.
         """
-        seen = self._search.glance(runtime.id, chip, pool.count)
+        seen = self._search.glance(runtime.id, chip, pool.count, ways)
         if isinstance(seen, str):
             return seen
         chance = memory_of(seen.memory).chance_within(chip.memory_bytes) if seen.fits else 0.0
         waits_s = input_seconds(self._workload, pool.hosts) * seen.samples / self._workload.batch
         return chance, seen.samples / max(seen.seconds, waits_s)
 
-    def estimate(self, runtime: Runtime, pool: Pool, chip: Accelerator) -> Estimate | str:
+    def estimate(self, runtime: Runtime, pool: Pool, chip: Accelerator, ways: int = 0) -> Estimate | str:
         """Return the estimate of one runtime on one pool, or in one phrase why there is no legal plan or no rate.
 
         Args:
             runtime: any known runtime.
             pool: one of those prepared.
             chip: the pool's accelerator.
+            ways: chips of a replica; 0 for any.
         """
-        key = (runtime.id, chip.key, pool.count)
+        key = (runtime.id, chip.key, pool.count, ways)
         if key not in self._found:
-            self._found[key] = self._search.best(runtime.id, chip, pool.count)
+            self._found[key] = self._search.best(runtime.id, chip, pool.count, ways)
         found = self._found[key]
         if isinstance(found, str):
             return found
+        self._of_plan[runtime.id, chip.key, pool.count, found.plan] = found
         workload = self._taken(found)
         told = _EVIDENCE[found.tier].format(
             key=chip.key, source=chip.source, date=chip.source_date, library=found.library or "the framework"

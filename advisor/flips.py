@@ -23,8 +23,8 @@ def flips_of(order: tuple[Contender, ...], objective: str, workload: Workload) -
     best = order[0]
     found = [*_price_flips(order), *terms_flips(order, workload)] if objective == "cost" else []
     runner = next((c for c in order[1:] if not c.late), None)
-    if runner is not None and not (objective == "cost" and best.estimate.served is not None):
-        found.extend(_speed_flips(best, runner))  # what serves at a rate costs the same however fast it is, if it keeps up
+    if runner is not None and best.estimate.served is None:  # what serves at a rate is told by its queue, not by its step
+        found.extend(_speed_flips(best, runner))
     return tuple(flip for flip in found if abs(flip.at - flip.now) > SMALLEST_CHANGE * flip.now)
 
 

@@ -10,7 +10,7 @@ from math import erf, exp, inf, log, sqrt
 
 from advisor.beliefs import BELIEFS, UNCOMPILED_RUNTIMES
 from advisor.charges import steps_charged
-from core.advice import Confidence, Estimate
+from core.advice import Confidence, Estimate, Plan
 from core.format import seconds
 from core.probe import RUNTIME_IDS
 from core.quantity import TIERS, Quantity, total
@@ -61,6 +61,12 @@ class Contender:
         return self.estimate.candidate.pools[0].accelerator
 
     @property
+    def work(self) -> tuple[str, str, int, Plan]:
+        """What runs on what, whoever sells it: the same figure with the same error."""
+        candidate = self.estimate.candidate
+        return candidate.runtime, self.device, candidate.pools[0].count, candidate.plan
+
+    @property
     def step_s(self) -> float:
         """Step time over the penalty factor: settles equal scores, as of owned machines that cost nothing."""
         step = self.estimate.step_time_s
@@ -73,12 +79,12 @@ class Contender:
         return self.value if self.value.mid > 0 or step is None else step
 
     @property
-    def order(self) -> tuple[float, float, float, int, bool, int, str, float, str]:
-        """Sort key: the least missed, score, step time, the better tier, the known framework, the runtime; names settle more."""
+    def order(self) -> tuple[float, float, float, int, bool, int, float, str, str]:
+        """Sort key: the least missed, score, step time, the better tier, the known framework, the runtime, the price, names."""
         candidate, tier = self.estimate.candidate, TIERS.index(self.value.tier)
         pool, runtime = candidate.pools[0], _listed(candidate.runtime)
-        price = -1.0 if pool.price_usd_per_h is None else pool.price_usd_per_h
-        return (self.excess, self.score, self.step_s, tier, not self.familiar, runtime, candidate.label, price, pool.where)
+        price = inf if pool.price_usd_per_h is None else pool.price_usd_per_h
+        return (self.excess, self.score, self.step_s, tier, not self.familiar, runtime, price, candidate.label, pool.where)
 
 
 def _listed(runtime: str) -> int:
@@ -89,10 +95,13 @@ def _listed(runtime: str) -> int:
 def value_of(estimate: Estimate, objective: str, workload: Workload) -> Quantity | None:
     """Return the number that an objective ranks by; None when it is not known.
 
-    `time` is the step time, or with a total the time of the job with its compilation, where that is known, and interruptions.
+    `time` is the step time, or with a total the time of the job with its compilation, where that is known, and interruptions;
+    where requests come at a rate it is what 99 of 100 are answered within.
     """
     if objective != "time":
         return estimate.of(objective)
+    if estimate.served is not None:
+        return estimate.served.total_s[-1] if estimate.served.total_s else estimate.step_time_s
     if estimate.step_time_s is None or workload.total_steps is None:
         return estimate.step_time_s
     if estimate.job_s is not None:
@@ -118,7 +127,9 @@ def chance_faster(other: Contender, best: Contender) -> float:
 
 
 def difference_sigma(first: Contender, second: Contender) -> float:
-    """Return the standard deviation of ln(first / second): part of their errors is the same."""
+    """Return the standard deviation of ln(first / second): part of their errors is the same, or all, on another seller."""
+    if first.work == second.work:
+        return 0.0
     a, b = first.compared.sigma, second.compared.sigma
     of = BELIEFS.shared if first.device == second.device else BELIEFS.common
     shared = min(of(first.compared.tier), of(second.compared.tier))
@@ -153,11 +164,14 @@ def chosen_by(best: Contender, equal: tuple[Contender, ...]) -> str:
         return "its figure is better founded"
     level = ahead or [c for c in equal if (c.score, c.step_s) == (best.score, best.step_s)]
     if not level:
-        return "its figure is the lowest"
+        same = all(c.value.sigma == 0 and abs(c.value.mid - best.value.mid) <= NEARLY * best.value.mid for c in equal)
+        return "at the same figure its step is the shortest" if same else "its figure is the lowest"
     if best.familiar and not all(c.familiar for c in level):
         return "the code is written in its framework"
     if not _taken_eager(best) and all(_taken_eager(c) for c in level):
         return "it compiles, which the others' figures take for granted"
+    if all(_hourly(c) > _hourly(best) for c in level):
+        return "it costs less an hour"
     compile_s = best.estimate.compile_s
     if compile_s is not None and all(_compile_s(c) > compile_s.mid for c in level):
         return f"it compiles sooner ({seconds(compile_s.mid)})" if compile_s.mid > 0 else "it compiles nothing"
@@ -186,6 +200,12 @@ def _taken_eager(contender: Contender) -> bool:
     return contender.estimate.candidate.runtime in UNCOMPILED_RUNTIMES and contender.value.tier in ("published", "datasheet")
 
 
+def _hourly(contender: Contender) -> float:
+    """Return the price of its pool an hour; one that is not known comes last."""
+    price = contender.estimate.candidate.pools[0].price_usd_per_h
+    return inf if price is None else price
+
+
 def _compile_s(contender: Contender) -> float:
     compile_s = contender.estimate.compile_s
     return inf if compile_s is None else compile_s.mid
@@ -202,8 +222,8 @@ def ranked(contenders: list[Contender]) -> tuple[tuple[Contender, ...], tuple[Co
     """Return all contenders, best first, and those that cannot be told apart from the best.
 
     Among those what meets the targets more surely leads where figures have no band, then the better tier: what was measured is
-    preferred to what was read from a datasheet. Where figures are nearly the same, the framework of the code leads, then what
-    compiles sooner.
+    preferred to what was read from a datasheet. Where figures are nearly the same, the framework of the code leads, then the
+    lower price, then what compiles sooner.
     """
     ordered = sorted(contenders, key=lambda c: c.order)
     if not ordered:
@@ -213,7 +233,7 @@ def ranked(contenders: list[Contender]) -> tuple[tuple[Contender, ...], tuple[Co
     lead = min([first, *level], key=lambda c: (_tight(c), _unsure(c), TIERS.index(c.value.tier), c.order))
     alike = [c for c in (first, *level) if (_tight(c), _unsure(c)) == (_tight(lead), _unsure(lead))]
     near = [c for c in alike if c.value.tier == lead.value.tier and nearly(c, lead)]
-    best = min(near, key=lambda c: (not c.familiar, _taken_eager(c), _same_cost_s(c), _compile_s(c), c.order))
+    best = min(near, key=lambda c: (not c.familiar, _taken_eager(c), _same_cost_s(c), _hourly(c), _compile_s(c), c.order))
     rest = tuple(c for c in ordered if c is not best)
     equal = tuple(c for c in rest if indistinguishable(c, best))
     return (best, *rest), equal
@@ -241,13 +261,15 @@ def confidence_of(order: tuple[Contender, ...], seed: int) -> Confidence | None:
         return Confidence(1.0 - RARE * bool(able), 0.0)
     draw = random.Random(seed)
     devices = sorted({c.device for c in field})
-    logs = [(_log_score(c), *_parts(c), devices.index(c.device)) for c in field]
+    works = list(dict.fromkeys(c.work for c in field))
+    logs = [(_log_score(c), *_parts(c), devices.index(c.device), works.index(c.work)) for c in field]
     slack = NEARLY if best.compared.sigma == 0 else 0.0
     wins, regret = 0, 0.0
     for _ in range(DRAWS):
         everywhere = draw.gauss(0.0, 1.0)
         common = [draw.gauss(0.0, 1.0) for _ in devices]
-        values = [mid + everywhere * all_ + common[at] * chip + draw.gauss(0.0, 1.0) * own for mid, all_, chip, own, at in logs]
+        alone = [draw.gauss(0.0, 1.0) for _ in works]
+        values = [mid + everywhere * all_ + common[at] * chip + alone[of] * own for mid, all_, chip, own, at, of in logs]
         least = min(values)
         if values[0] <= least + slack:
             wins += 1

@@ -73,7 +73,8 @@ def with_ends(passes: Sequence[PassTime], host_s: float, input_s: float) -> tupl
 
 
 def load_of(
-    workload: Workload, passes: Sequence[PassTime], places: int, memory: Iterable[tuple[str, float]], step: Quantity
+    workload: Workload, passes: Sequence[PassTime], places: int, memory: Iterable[tuple[str, float]], step: Quantity,
+    fewer: Sequence[tuple[int, float]] = (),
 ) -> Load | None:
     """Return the load that a workload's rate of requests is for a plan; None when it asks for none.
 
@@ -83,6 +84,7 @@ def load_of(
         places: of the batch, that one replica takes at once.
         memory: parts of one chip, which tell how much of the traffic is weights.
         step: seconds of the whole batch, of which the band is taken.
+        fewer: (requests in flight, seconds of the last pass) where that is known of fewer than `places`, ascending.
     """
     rate = workload.targets.requests_per_s
     if rate is None or workload.task != "serve":
@@ -91,10 +93,19 @@ def load_of(
     last = one.get(DECODE) or passes[-1]
     generates = last.regime == DECODE
     prompts = one[PREFILL].seconds / places if generates and PREFILL in one else 0.0
-    alone = (1, _alone_s(last, places, memory))
-    steps = (alone,) if places == 1 else (alone, (places, last.seconds))
+    known = _rising((*fewer, (places, last.seconds)))
+    if known[0][0] > 1:
+        known = ((1, min(_alone_s(last, places, memory), known[0][1])), *known)
     tokens = output_of(workload) if generates else 1.0
-    return Load(rate, workload.batch / places, places, prompts, steps, tokens, step.sigma, step.tier, step.evidence)
+    return Load(rate, workload.batch / places, places, prompts, known, tokens, step.sigma, step.tier, step.evidence)
+
+
+def _rising(points: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
+    """Return points in which no more in flight takes less time: each is at most the next."""
+    kept = [points[-1]]
+    for flying, seconds in reversed(points[:-1]):
+        kept.append((flying, min(seconds, kept[-1][1])))
+    return tuple(reversed(kept))
 
 
 def _alone_s(last: PassTime, places: int, memory: Iterable[tuple[str, float]]) -> float:

@@ -15,6 +15,7 @@ from core.quantity import TIERS
 from core.workload import Workload
 
 _MEASURED = re.compile(r"(?:^|: )measured \d{4}-\d{2}-\d{2}: ")
+_BETTER = {"time": "faster", "cost": "cheaper", "energy": "more frugal"}
 _BEST = {"time": "fastest", "cost": "cheapest", "energy": "most frugal"}
 WORTH_NAMING = 0.1
 """Part of a step from which on its longest block is named."""
@@ -83,7 +84,7 @@ def sentence_of(
     step = f"{written.band(best.step_time_s)} {_per(best.candidate)}{of}{_met_words(best)}"
     charge = _job_words(best, question.workload) + _charge_words(best, question.objective, question.workload)
     ties = _tie_words(order[0], equal)
-    lead = _late_words(order) if order[0].late else _sure_words(order, question.objective, sure)
+    lead = _late_words(order) if order[0].late else _sure_words(order, equal, question.objective, sure)
     return f"Use {where}: {step}{charge}; {_target_words(best, question.workload)}{ties}{lead}."
 
 
@@ -162,7 +163,9 @@ def _late_words(order: tuple[Contender, ...]) -> str:
     return f"none of {len(order)} candidates meets every target; this one comes nearest and misses the {missed}"
 
 
-def _sure_words(order: tuple[Contender, ...], objective: str, sure: Confidence | None) -> str:
+def _sure_words(
+    order: tuple[Contender, ...], equal: tuple[Contender, ...], objective: str, sure: Confidence | None
+) -> str:
     if len(order) == 1:
         return "it is the only candidate with a known figure"
     able = sum(not c.late for c in order)
@@ -172,7 +175,9 @@ def _sure_words(order: tuple[Contender, ...], objective: str, sure: Confidence |
     if sure is None:
         return f"it leads {field}"
     at = "at these prices " if objective == "cost" else ""
-    return f"{written.chance(sure.p_best)} sure that {at}it is the {_BEST[objective]} of {field}"
+    tied = equal and sure.p_best >= SURE
+    said = f"none of {field} is {_BETTER[objective]}" if tied else f"it is the {_BEST[objective]} of {field}"
+    return f"{written.chance(sure.p_best)} sure that {at}{said}"
 
 
 def surer_words(order: tuple[Contender, ...], titles: Mapping[str, str]) -> str:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from core.quantity import Quantity
 
 _TIMES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_NO_TIME = 1e-13
+"""Seconds below which a duration is what rounding left over."""
 _COUNTS = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _BYTES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 MISSING = "—"
@@ -31,7 +33,7 @@ def seconds(value: float | None) -> str:
     for size, unit in _TIMES:
         if abs(value) >= size:
             return f"{three_digits(value / size)} {unit}"
-    return "0 s" if value == 0 else f"{three_digits(value / 1e-9)} ns"
+    return "0 s" if abs(value) < _NO_TIME else f"{three_digits(value / 1e-9)} ns"
 
 
 def count(value: float | None, unit: str = "") -> str:

@@ -330,7 +330,7 @@ def _share_row(share: Share) -> ShareRow:
         pool_words(pool),
         share.runtime or "any framework",
         percent(share.fraction),
-        f"{write.count(share.amount) if share.amount != int(share.amount) else f'{share.amount:,.0f}'} {share.unit}".strip(),
+        f"{_number(share.amount)} {share.unit.removesuffix('s') if share.amount == 1 else share.unit}".strip(),
         write.seconds(share.busy_s),
         write.seconds(share.wait_s),
         write.memory(share.memory_bytes),
@@ -364,6 +364,10 @@ def _single_row(one: Single, chosen: bool) -> SingleRow:
         one_line(one.missing),
         seconds.tier if seconds else "",
     )
+
+
+def _number(amount: float) -> str:
+    return write.count(amount) if amount != int(amount) else f"{amount:,.0f}"
 
 
 def _amount(one: BreakEven, value: float | None) -> str:

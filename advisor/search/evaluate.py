@@ -17,6 +17,7 @@ from advisor.cost.features import Labels, labels_of
 from advisor.cost.known import known_predictor
 from advisor.cost.silicon import Silicon, silicon_of, unknown_link
 from advisor.memory import ModelBytes, model_bytes
+from advisor.search.found import Found, Glance, PassTime
 from advisor.search.grid import Chips, Divisible, Grid, grid_of, joined, undivided
 from advisor.search.passes import YEAR, Pass, Priced, passes_of, priced, scaled
 from advisor.search.room import Apart, fit_chances, parts_of
@@ -32,69 +33,6 @@ _SIMPLER = 0.01
 _LAST_RESORT = 1e6
 """A further way of dividing is taken only when it gains this much."""
 _OTHERS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The best plan of one runtime on one pool.
-
-    Args:
-        plan: as it is shown.
-        library: whose published programs say how fast it is; empty where the runtime's own do, or none.
-        share: samples that one replica takes in a step; of all together where each takes as many.
-        seconds: of a step, middle of the band. sigma: of ln(truth / seconds). tier: `published` or `datasheet`.
-        terms: (term of the breakdown, seconds) that add up to it.
-        arithmetic_s: of the arithmetic at the dense peak. least_s: of that or of unavoidable memory traffic, whichever is
-            longer in each pass; the step and its share of compute are never told below these.
-        lower_s, upper_s: the longest of arithmetic and memory traffic at full rates, and of communication; their sum.
-        memory: (name, bytes) of one chip. fits: whether that is within the capacity.
-        considered, fitting: plans of this pool, and those of them that fit.
-        others: next best plans that fit, (plan, seconds).
-    """
-
-    plan: Plan
-    library: str
-    share: int
-    seconds: float
-    sigma: float
-    tier: str
-    terms: tuple[tuple[str, float], ...]
-    arithmetic_s: float
-    least_s: float
-    lower_s: float
-    upper_s: float
-    memory: tuple[tuple[str, float], ...]
-    fits: bool
-    considered: int
-    fitting: int
-    others: tuple[tuple[Plan, float], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Glance:
-    """What decides between plans: seconds of a step, samples of all replicas, (name, bytes) of one chip, whether it fits."""
-
-    seconds: float
-    samples: float
-    memory: tuple[tuple[str, float], ...]
-    fits: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PassTime:
-    """One pass of the chosen plan, once.
-
-    Args:
-        regime: `forward`, `prefill`, `decode` or `training`.
-        times: that a step has it.
-        seconds: of one.
-        terms: (term of the breakdown, seconds) that add up to it.
-    """
-
-    regime: str
-    times: float
-    seconds: float
-    terms: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +62,10 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class _Timed:
-    """Seconds of every plan in one runtime, and the row of the best plan by pool."""
+    """Seconds of every plan in one runtime, what it is chosen by (infinite where it does not fit), and the best row by pool."""
 
     seconds: Numbers
+    weighed: Numbers
     best: dict[tuple[str, int], int]
 
 
@@ -191,48 +130,61 @@ class Search:
             self._index = {(pool.key, pool.count): pool for pool in kept}
             self._prepared = self._all(tuple(kept), joined(grids))
 
-    def best(self, runtime: str, chip: Accelerator, count: int) -> Found | str:
+    def best(self, runtime: str, chip: Accelerator, count: int, ways: int = 0) -> Found | str:
         """Return the best plan of a runtime on a prepared pool, or in one phrase why there is none.
 
         Args:
             runtime: one of `RUNTIME_IDS`.
             chip: of the catalog.
             count: chips.
+            ways: chips of a replica; 0 for any.
         """
-        pool = self._index.get((chip.key, count))
-        if pool is None or self._prepared is None:
-            return self._reason(chip, count)
+        row = self.row(runtime, chip.key, count, ways)
+        if isinstance(row, str) or self._prepared is None:
+            return str(row)
+        return self._found(self._prepared, runtime, self._index[chip.key, count], row, self.timed(runtime).seconds)
+
+    def row(self, runtime: str, key: str, count: int, ways: int) -> int | str:
+        """Return the row of the plan that `best` finds, or why there is none.
+
+        Args:
+            runtime, key, count, ways: as for `best`, the chip by its key.
+        """
+        pool, prepared = self._index.get((key, count)), self._prepared
+        if pool is None or prepared is None:
+            return self._refused.get((key, count), f"{count} x {key} was not looked at")
         timed = self.timed(runtime)
-        row = timed.best[pool.key, pool.count]
-        return self._found(self._prepared, runtime, pool, row, timed.seconds)
+        if not ways:
+            return timed.best[pool.key, pool.count]
+        rows, grid = slice(pool.start, pool.stop), prepared.grid
+        alike = prepared.fits[rows] & (grid.tensor[rows] * grid.pipeline[rows] * grid.context[rows] == ways)
+        if not alike.any():
+            return f"no plan of replicas of {ways} chips fits on {count} x {key}"
+        return pool.start + int(np.where(alike, timed.weighed[rows], np.inf).argmin())
 
-    def _reason(self, chip: Accelerator, count: int) -> str:
-        return self._refused.get((chip.key, count), f"{count} x {chip.key} was not looked at")
-
-    def glance(self, runtime: str, chip: Accelerator, count: int) -> Glance | str:
+    def glance(self, runtime: str, chip: Accelerator, count: int, ways: int = 0) -> Glance | str:
         """Return what `best` finds, without what is only shown of it.
 
         Args:
-            runtime, chip, count: as for `best`.
+            runtime, chip, count, ways: as for `best`.
         """
-        if (chip.key, count) not in self._index or self._prepared is None:
-            return self._reason(chip, count)
+        row = self.row(runtime, chip.key, count, ways)
+        if isinstance(row, str) or self._prepared is None:
+            return str(row)
         timed, grid = self.timed(runtime), self._prepared.grid
-        row = timed.best[chip.key, count]
         replicas = float(grid.data[row]) if self._each else 1.0
         memory = tuple((name, float(part[row])) for name, part in self._prepared.memory.items())
         return Glance(float(timed.seconds[row]), self.workload.batch * replicas, memory, bool(self._prepared.fits[row]))
 
-    def passes(self, runtime: str, key: str, count: int) -> tuple[PassTime, ...]:
-        """Return the passes of the best plan of a runtime on a pool that has one.
+    def passes(self, runtime: str, key: str, count: int, row: int) -> tuple[PassTime, ...]:
+        """Return the passes of a plan of a runtime on a pool.
 
         Args:
             runtime: one of `RUNTIME_IDS`.
-            key, count: of a pool for which `best` found a plan.
+            key, count: of a pool for which `best` found a plan. row: of that plan.
         """
         prepared, pool = self._prepared, self._index[key, count]
         assert prepared is not None
-        row = self.timed(runtime).best[key, count]
         found: list[PassTime] = []
         for one, told in zip(prepared.passes, self._told(prepared, runtime), strict=True):
             labels = self._labels(runtime, pool, one.regime)
@@ -298,7 +250,7 @@ class Search:
             if not prepared.fits[row]:
                 row = pool.start + int(prepared.need[pool.start : pool.stop].argmin())
             best[pool.key, pool.count] = row
-        return _Timed(seconds, best)
+        return _Timed(seconds, weighed, best)
 
     def _stack(self, runtime: str, regime: str) -> Stack:
         return stack_for(runtime, self.sketch.kind, regime, known_predictor(regime == TRAINING).seen)
@@ -330,6 +282,7 @@ class Search:
         terms = scaled(terms, float(seconds[row]) - frame_s, arithmetic_s)
         bounds = (arithmetic_s, traffic_s, terms.get("communication", 0.0))
         return Found(
+            row,
             self._plan(prepared.grid, row),
             self._stack(runtime, prepared.passes[-1].regime).library if tier == "published" else "",
             int(prepared.grid.micro[row]) if not self.workload.trains else self.workload.batch // int(prepared.grid.data[row]),

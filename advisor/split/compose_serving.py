@@ -6,13 +6,14 @@ What a step of a replica takes is told by `advisor.split.replicas`; the queue be
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import catalog
 from advisor.split.between import IN_ONE_NETWORK_S
 from advisor.split.given import Given
 from advisor.split.judgement import Planned
 from advisor.split.replicas import Key, Timed, replicas_of, sizes_of
 from advisor.split.serving import SPAN, only, plan_serving, priced, turning_factor
 from advisor.split.serving_rates import Demand, Server, Service, problem_of
-from advisor.split.serving_words import FleetAlone, NoFleet, Replica, ServingPlan, ServingProblem
+from advisor.split.serving_words import FleetAlone, Group, NoFleet, Replica, ServingPlan, ServingProblem
 from advisor.split.sides import Side
 from core.device import Link
 from core.quantity import Quantity, exact, log_normal
@@ -100,8 +101,18 @@ def _servers(
         services = tuple(
             _service(one, timed[one.name].get((side.pool.accelerator, chips), [])) for one, _ in demands
         )
-        servers.append(Server(Replica(f"{side.name} by {chips}", side.name, chips, price * chips), services, layout))
+        replica = Replica(f"{side.name} by {chips}", side.name, chips, price * chips, had_in=_had_in(side, chips))
+        servers.append(Server(replica, services, layout))
     return servers
+
+
+def _had_in(side: Side, chips: int) -> int | None:
+    """Return the chips of the smallest slice or machine of a rented pool that holds a replica; None where chips are one's own."""
+    pool = side.joined
+    if side.chip is None or pool.attached or pool.own is not None or not pool.price_usd_per_h:
+        return None
+    sold = catalog.legal_counts(side.chip.key, pool.count)
+    return next((count for count in sold if count >= chips), pool.count)
 
 
 def _service(one: RequestClass, timed: Sequence[Timed]) -> Service:
@@ -172,10 +183,20 @@ def _planned(found: ServingPlan, sides: Sequence[Side], singles: tuple[Single, .
         f"{pool_words(side.pool)}{DOES[group.role]}"
         for side in sides for group in found.groups if group.pool == side.name
     )
-    said = f"{fleet} for {found.price_usd_per_h:.4g} USD an hour"
+    idle = ", ".join(filter(None, (_idle(side, found.groups) for side in sides)))
+    said = f"{fleet} for {found.price_usd_per_h:.4g} USD an hour" + (f" ({idle})" if idle else "")
     return Planned(
         "serving", seconds, cost, None, found.terms, tuple(shares), found.moves, found.timeline, said=said, singles=singles,
     )
+
+
+def _idle(side: Side, groups: Sequence[Group]) -> str:
+    """Return how many chips of a pool are paid, where that is more than its replicas use; else nothing."""
+    each = (side.joined.price_usd_per_h or 0.0) / side.pool.count
+    mine = [group for group in groups if group.pool == side.name]
+    used = sum(group.count * int(group.replica.rpartition(" by ")[2]) for group in mine)
+    paid = round(sum(group.price_usd_per_h for group in mine) / each) if each else used
+    return f"{_count(paid, 'chip')} of {pool_words(side.pool)} paid, since fewer are not had" if paid > used else ""
 
 
 def _count(number: int, what: str) -> str:

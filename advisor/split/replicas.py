@@ -59,7 +59,7 @@ def replicas_of(prompt: int, output: int, sides: Sequence[Side], variant: Varian
             best = search.best(side.runtime, _chip(side), chips)
             if isinstance(best, str) or not best.fits or chips_used(best.plan) < chips or (places == 1 and copies(best.plan) > 1):
                 continue
-            passes = {each.regime: each.seconds for each in search.passes(side.runtime, key, chips)}
+            passes = {each.regime: each.seconds for each in search.passes(side.runtime, key, chips, best.row)}
             kept = dict(best.memory).get("key-value cache", 0.0) * chips * prompt / (prompt + output / 2)
             timed = Timed(places, passes.get(PREFILL, 0.0) / places, passes[DECODE], kept / places, best.sigma, best.tier)
             found.setdefault((key, chips), []).append(timed)

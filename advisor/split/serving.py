@@ -143,8 +143,8 @@ def _solve(problem: ServingProblem, routes: tuple[Route, ...], limit_s: float) -
     program = Program()
     parts = [program.variable(upper=1.0) for _ in routes]
     counts = {
-        kind: program.variable(replicas[kind[0]].price_usd_per_h + _FEWER_CHIPS * dearest * replicas[kind[0]].chips, whole=True)
-        for kind in kinds
+        kind: program.variable((0.0 if one.shares else one.price_usd_per_h) + _FEWER_CHIPS * dearest * one.chips, whole=True)
+        for kind in kinds for one in (replicas[kind[0]],)
     }
     for name in rates:
         program.row({part: 1.0 for part, route in zip(parts, routes, strict=True) if route.request == name}, 1.0, 1.0)
@@ -154,7 +154,7 @@ def _solve(problem: ServingProblem, routes: tuple[Route, ...], limit_s: float) -
             for part, route in zip(parts, routes, strict=True) for leg in route.legs if (leg.replica, leg.role) == kind
         }
         program.row({**work, count: -1.0}, most=0.0)
-    _limit(program, problem, counts)
+    _limit(program, problem, counts, _had(program, problem, counts))
     for source, target, link in problem.links:
         program.row({
             part: rates[route.request] * route.crossing_bytes / link.bytes_per_s
@@ -167,14 +167,34 @@ def _solve(problem: ServingProblem, routes: tuple[Route, ...], limit_s: float) -
     return _read(problem, routes, fractions, {kind: round(solved.values[count]) for kind, count in counts.items()}, solved.bound)
 
 
-def _limit(program: Program, problem: ServingProblem, counts: dict[tuple[str, str], int]) -> None:
-    """Add what may be had at most: replicas of a kind over all roles, and chips of a pool over all kinds."""
+Had = dict[tuple[str, int], int]
+"""By pool and chips of what is had together: the variable that counts how many."""
+
+
+def _had(program: Program, problem: ServingProblem, counts: dict[tuple[str, str], int]) -> Had:
+    """Add that replicas which are parts of what is had together have room in it, and what that costs."""
+    replicas = {one.name: one for one in problem.replicas}
+    had: Had = {}
+    for key in dict.fromkeys(replicas[name].together() for name, _ in counts if replicas[name].shares):
+        within = [(count, replicas[name]) for (name, _), count in counts.items() if replicas[name].shares]
+        within = [(count, one) for count, one in within if one.together() == key]
+        had[key] = program.variable(key[1] * within[0][1].price_usd_per_h / within[0][1].chips, whole=True)
+        program.row({**{count: float(one.chips) for count, one in within}, had[key]: -float(key[1])}, most=0.0)
+    return had
+
+
+def _limit(program: Program, problem: ServingProblem, counts: dict[tuple[str, str], int], had: Had) -> None:
+    """Add what may be had at most: replicas of a kind over all roles, and chips of a pool over all that are had of it."""
     for one in problem.replicas:
         if one.most is not None:
             program.row({count: 1.0 for (name, _), count in counts.items() if name == one.name}, most=one.most)
-    chips, pools = {one.name: one.chips for one in problem.replicas}, {one.name: one.pool for one in problem.replicas}
+    replicas = {one.name: one for one in problem.replicas}
     for pool, most in problem.stocks:
-        program.row({count: chips[name] for (name, _), count in counts.items() if pools[name] == pool}, most=most)
+        single = {
+            count: float(replicas[name].chips)
+            for (name, _), count in counts.items() if replicas[name].pool == pool and not replicas[name].shares
+        }
+        program.row({**single, **{count: float(key[1]) for key, count in had.items() if key[0] == pool}}, most=most)
 
 
 def _read(
@@ -186,6 +206,7 @@ def _read(
     sums = {name: sum(value for value, route in used if route.request == name) for name in rates}
     routing = tuple((route.request, route, value / sums[route.request]) for value, route in used)
     groups: list[Group] = []
+    paid = _paid_over_used(problem, counts)
     for (name, role), count in counts.items():
         one = next(replica for replica in problem.replicas if replica.name == name)
         busy = sum(
@@ -193,9 +214,20 @@ def _read(
             for request, route, fraction in routing for leg in route.legs if (leg.replica, leg.role) == (name, role)
         )
         if count:
-            groups.append(Group(name, one.pool, role, count, busy, count * one.price_usd_per_h))
+            more = paid[one.together()] if one.shares else 1.0
+            groups.append(Group(name, one.pool, role, count, busy, count * one.price_usd_per_h * more))
     price = sum(group.price_usd_per_h for group in groups)
     return _Found(price, tuple(groups), routing, bound)
+
+
+def _paid_over_used(problem: ServingProblem, counts: dict[tuple[str, str], int]) -> dict[tuple[str, int], float]:
+    """Return chips that are paid over those that are used, by what is had together."""
+    used: dict[tuple[str, int], int] = {}
+    for one in problem.replicas:
+        number = sum(count for (name, _), count in counts.items() if name == one.name)
+        if one.shares and number:
+            used[one.together()] = used.get(one.together(), 0) + number * one.chips
+    return {(pool, had): -(-chips // had) * had / chips for (pool, had), chips in used.items()}
 
 
 def _crosses(problem: ServingProblem, route: Route) -> tuple[str, str] | None:

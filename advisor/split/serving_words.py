@@ -25,6 +25,7 @@ class Replica:
         chips: of one replica.
         price_usd_per_h: of one replica; 0 when owned.
         most: how many there may be; None for as many as the pool's chips allow.
+        had_in: chips that are had and paid together, of which it takes a part; None where a replica is had by itself.
     """
 
     name: str
@@ -32,6 +33,16 @@ class Replica:
     chips: int
     price_usd_per_h: float
     most: int | None = None
+    had_in: int | None = None
+
+    @property
+    def shares(self) -> bool:
+        """Whether it is a part of what is had together."""
+        return self.had_in is not None and self.had_in > self.chips
+
+    def together(self) -> tuple[str, int]:
+        """Return (pool, chips) of what it is had in, which replicas that name the same share."""
+        return self.pool, self.had_in or self.chips
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +110,8 @@ class ServingProblem:
         for one in self.replicas:
             if one.chips < 1 or not 0 <= one.price_usd_per_h < float("inf") or (one.most is not None and one.most < 0):
                 raise BadInput(f"replica {one}", "chips from 1, a price and a number from 0", "correct it")
+            if one.had_in is not None and one.had_in < one.chips:
+                raise BadInput(f"replica {one}", "to be had in no fewer chips than its own", "correct it")
         for route in self.routes:
             _check_route(route, names, kinds)
 
@@ -120,7 +133,7 @@ class Group:
         replica, pool, role: what they are.
         count: how many.
         busy: replicas' worth of work, of `count`.
-        price_usd_per_h: of all.
+        price_usd_per_h: of all, with their part of what is had with them and stays idle.
     """
 
     replica: str

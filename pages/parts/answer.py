@@ -50,7 +50,7 @@ def show_answer(run: Run) -> None:
         sure = advice.confidence.p_best
         with st.container(horizontal=True, gap="xsmall"):
             st.badge(
-                f"{write.chance(sure)} likely to be the best of {sum(not one.misses for one in advice.ranked)}",
+                view.standing_text(advice, sure),
                 icon=":material/target:",
                 color="green" if sure >= 0.8 else "blue" if sure >= 0.5 else "orange",
             )
@@ -61,7 +61,8 @@ def show_answer(run: Run) -> None:
             )
             _targets_badge(said.best)
             if advice.equal:
-                st.badge("Too close to call", icon=":material/balance:", color="orange", help=plain("; ".join(advice.equal), 600))
+                tied = plain("; ".join(advice.equal), 600)
+                st.badge(view.ties_title(advice), icon=":material/balance:", color="orange", help=tied)
     st.markdown(f"**Why:** {plain(said.why, 600)}")
     st.markdown(f"**Rests on:** {plain(said.rests_on, 600)}")
     if said.best is not None and said.best.price:

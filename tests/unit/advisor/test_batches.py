@@ -14,7 +14,7 @@ from advisor import Question, advise
 from advisor.batches import Batches
 from advisor.datasheet import Datasheets
 from advisor.spare import copies
-from core.advice import Estimate, Recommendation
+from core.advice import Estimate, Recommendation, Served
 from core.device import Pool
 from core.probe import Runtime
 from core.workload import Workload
@@ -69,14 +69,42 @@ def test_costs_are_of_the_same_requests_whatever_the_batch() -> None:
             assert one.cost_usd.mid == pytest.approx(price * 100_000 / 4 / 3600)
 
 
-def test_the_percentiles_are_those_of_the_chosen_batch() -> None:
+def served_at(batch: int) -> tuple[Estimate, Served]:
+    one = next(one for one in batches() if one.batch == batch)
+    told = advise(Question(one, (H100,), (), (), (), "cost", "2026-12-01", named=True)).best
+    assert told is not None
+    assert told.served is not None
+    return told, told.served
+
+
+def test_the_percentiles_are_those_of_as_many_as_are_in_flight() -> None:
     best = asked(H100, batches=batches()).best
     assert best is not None
-    same = next(one for one in batches() if one.batch == best.candidate.requests)
-    alone = advise(Question(same, (H100,), (), (), (), "cost", "2026-12-01", named=True)).best
-    assert alone is not None
-    assert alone.served == best.served
+    assert best.served is not None
+    assert best.candidate.requests is not None
+    alone, served = served_at(best.candidate.requests)
     assert replace(alone.candidate, requests=best.candidate.requests) == best.candidate
+    assert best.served.limit_per_s == pytest.approx(served.limit_per_s)
+    few = served_at(16)[1]  # some five are in flight, of 512 that may be
+    assert best.served.total_s[-1].mid == pytest.approx(few.total_s[-1].mid, rel=0.1)
+    assert best.served.total_s[-1].mid < served.total_s[-1].mid
+
+
+LATENCIES_MS = (900, 1000, 1500, 3000)
+
+
+@pytest.mark.parametrize("latency_ms", LATENCIES_MS)
+def test_replicas_of_more_chips_are_taken_where_smaller_ones_answer_too_late(latency_ms: int) -> None:
+    asking = {**SERVING, "prompt": 500, "output": 200, "targets": {"requests_per_s": 20, "latency_ms": latency_ms}}
+    eight = replace(H100, count=8, price_usd_per_h=24.0)
+    workload = intake.read_document(asking)
+    told = advise(
+        Question(workload, (eight,), (), (), (), "cost", "2026-12-01", named=True, batches=intake.batches_of(asking))
+    ).ranked[0]
+    assert told.served is not None
+    slowest_ms = 1e3 * told.served.total_s[-1].mid
+    assert (slowest_ms <= latency_ms) == (not told.misses) == (latency_ms >= 1000)
+    assert told.candidate.plan.tensor == {900: 8, 1000: 8, 1500: 8, 3000: 1}[latency_ms]
 
 
 def test_batches_are_given_in_order() -> None:

@@ -188,3 +188,33 @@ def test_the_host_s_part_is_there_once_and_input_for_each_request() -> None:
     found = load_of(replace(asking(20.0), blocks=chat().blocks[:1], batch=8), (with_both,), 8, (("weights", 1e9),), STEP)
     assert found is not None
     assert found.steps == ((1, pytest.approx((0.1 + 0.8) / 8 + 0.1)), (8, pytest.approx(1.0)))
+
+
+def test_the_fastest_of_what_serves_a_rate_is_what_answers_soonest_not_what_ends_a_job() -> None:
+    pools = tuple(gpu(count=count, price=3.0 * count) for count in (1, 8))
+    told = answer(asking(0.5, objective="time"), *pools)
+    slowest = [one.served.total_s[-1].mid / one.penalty for one in told.ranked if one.served is not None and not one.misses]
+    assert told.ranked[0].served is not None
+    assert min(slowest) >= told.ranked[0].served.total_s[-1].mid * 0.98  # as near as is not worth a choice
+    assert all(one.job_s is None for one in told.ranked)  # it takes as long as the requests come
+
+
+def test_chips_that_wait_for_requests_draw_power_too() -> None:
+    one, many = (best(asking(0.5, objective="energy"), gpu(count=count, price=3.0 * count)) for count in (1, 64))
+    assert one.served is not None
+    assert many.served is not None
+    assert one.energy_j is not None
+    assert many.energy_j is not None
+    seconds, limit_w = chat().batch * 1000 / 0.5, 700.0
+    for told, chips in ((one, 1), (many, 64)):
+        assert told.energy_j is not None
+        assert 0.1 * limit_w * chips * seconds < told.energy_j.mid < 0.9 * limit_w * chips * seconds
+    assert 10 < many.energy_j.mid / one.energy_j.mid <= 64
+
+
+def test_a_pool_that_cannot_keep_up_costs_what_serving_them_takes_without_compiling() -> None:
+    told = answer(asking(1e6, objective="cost"), gpu(price=3.6))
+    for one in told.ranked:
+        assert one.cost_usd is not None
+        assert one.step_time_s is not None
+        assert one.cost_usd.mid == pytest.approx(3.6 / 3600 * 1000 * one.step_time_s.mid)

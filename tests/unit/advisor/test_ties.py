@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from advisor import advise
 from advisor.beliefs import BELIEFS
-from advisor.ranking import NEARLY, Contender, chance_faster, chosen_by, indistinguishable, ranked
-from core.advice import Candidate, Estimate, Plan
+from advisor.ranking import NEARLY, Contender, chance_faster, chosen_by, confidence_of, indistinguishable, ranked
+from core.advice import SURE, Candidate, Estimate, Plan
 from core.device import Pool
 from core.quantity import exact, log_normal
 from reports.describe import describe
@@ -128,3 +128,27 @@ def test_what_may_not_fit_yields_to_what_is_as_good_and_fits() -> None:
     tight = replace(cheap, estimate=full)
     best, _, why = chosen(dear, tight)
     assert (best, why) == ("jax", "what needs less may not fit")
+
+
+@pytest.mark.parametrize(("dear", "cheap"), [(16.0, 8.0), (72.0, 8.0), (24.0, 80.0), (None, 8.0)])
+def test_of_the_same_chips_from_two_sellers_the_cheaper_is_chosen(dear: float | None, cheap: float) -> None:
+    dear, cheap = (cheap, dear) if dear is not None and dear < cheap else (dear, cheap)
+    sold = [Pool("h100-sxm", 8, "gpu", price, where) for price, where in ((dear, "A"), (cheap, "B"))]
+    lone = contender("jax", 2.0, tier="published")
+    both = [
+        replace(lone, estimate=replace(lone.estimate, candidate=Candidate("jax", (pool,), Plan()))) for pool in sold
+    ]
+    for listed in (both, both[::-1]):
+        order, equal = ranked(list(listed))
+        assert [c.estimate.candidate.pools[0].price_usd_per_h for c in order] == [cheap, dear]
+        assert len(equal) == 1
+        assert chosen_by(order[0], equal) == "it costs less an hour"
+        sure = confidence_of(order, 1)
+        assert sure is not None
+        assert sure.p_best > SURE  # the same step on either: none is faster
+
+
+def test_equal_figures_without_a_band_are_not_called_the_lowest() -> None:
+    paid = exact(223.6, "published", "price while requests come")
+    several = [replace(contender(n, step), value=paid) for n, step in (("jax", 2.6), ("torch-compile", 2.2), ("mxnet", 3.0))]
+    assert chosen(*several) == ("torch-compile", ("jax", "mxnet"), "at the same figure its step is the shortest")

@@ -136,6 +136,8 @@ def test_an_operation_with_the_wrong_dims_is_refused() -> None:
         (fmt.seconds(7200), "2.00 h"),
         (fmt.seconds(None), "—"),
         (fmt.seconds(0), "0 s"),
+        (fmt.seconds(-2.2e-15), "0 s"),
+        (fmt.seconds(2.5e-12), "0.0025 ns"),
         (fmt.count(124e6), "124 M"),
         (fmt.count(1.5e12, "FLOP"), "1.50 TFLOP"),
         (fmt.memory(3 * 2**30), "3.00 GiB"),

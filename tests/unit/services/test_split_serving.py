@@ -1,12 +1,14 @@
 """Fleets that serve requests from unlike pools: what is told holds together, whatever the classes, the targets and the pools."""
 
 import re
+from collections import Counter
 from functools import lru_cache
 from typing import Any
 
 import pytest
 
-from core.split import Split, SplitOptions
+import catalog
+from core.split import Share, Split, SplitOptions
 from services import split
 
 CHAT = {"name": "chat", "per_s": 60, "prompt": 100, "output": 100, "first_token_ms": 2000, "per_token_ms": 200}
@@ -61,9 +63,27 @@ def test_the_fleet_costs_what_its_chips_cost(name: str) -> None:
     told = planned(name)
     price = 0.0
     for share in told.shares:
-        chips = sum(int(count) * int(chips) for count, chips in re.findall(r"(\d+) x (\d+) chips", share.detail))
-        price += (share.pool.price_usd_per_h or 0.0) * chips / share.pool.count
+        price += (share.pool.price_usd_per_h or 0.0) * paid_chips(share) / share.pool.count
     assert dollars(told) == pytest.approx(price)
+
+
+def paid_chips(share: Share) -> int:
+    """Chips of whole slices and machines that hold the replicas; those that fit in the same one share it."""
+    sold = catalog.legal_counts(share.pool.accelerator, share.pool.count)
+    used: Counter[int] = Counter()
+    for count, chips in re.findall(r"(\d+) x (\d+) chips", share.detail):
+        used[next((one for one in sold if one >= int(chips)), share.pool.count)] += int(count) * int(chips)
+    return sum(-(-chips // together) * together for together, chips in used.items())
+
+
+def test_a_replica_smaller_than_any_slice_pays_the_slice() -> None:
+    requests = [{"name": "chat", "per_s": 4, "prompt": 1024, "output": 256, "first_token_ms": 2000, "per_token_ms": 100}]
+    told = served(requests, ("tpu-v5e=8", "h100-sxm=8"), ("gcp",))
+    slices = next(share for share in told.shares if share.pool.accelerator == "tpu-v5e")
+    assert slices.pool.price_usd_per_h is not None
+    assert slices.detail == "1 x 2 chips (whole)"
+    assert dollars(told) == pytest.approx(slices.pool.price_usd_per_h / 2)  # four chips: two of them are no slice
+    assert "4 chips of 8 x tpu-v5e paid, since fewer are not had" in told.sentence
 
 
 @pytest.mark.parametrize("name", CASES)

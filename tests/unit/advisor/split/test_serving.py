@@ -20,8 +20,10 @@ def _random(seed: int) -> ServingProblem:
     draw = random.Random(seed)
     requests = tuple((f"class {i}", draw.uniform(0.5, 8)) for i in range(draw.randint(1, 4)))
     replicas = tuple(
-        Replica(kind, kind, draw.randint(1, 4), round(draw.uniform(0.5, 5), 2), draw.choice((None, 1, 2, 4)))
-        for kind in ("gpu", "tpu")
+        Replica(
+            kind, kind, chips, round(draw.uniform(0.5, 5), 2), draw.choice((None, 1, 2, 4)), draw.choice((None, chips, chips + 3))
+        )
+        for kind in ("gpu", "tpu") for chips in (draw.randint(1, 4),)
     )
     routes = tuple(
         Route(name, (Leg(one.name, "whole", draw.uniform(1, 6), draw.uniform(1, 3)),))
@@ -63,12 +65,17 @@ def _cheapest(problem: ServingProblem) -> float | None:
     for a, b in product(range(25), range(25)):
         if any(one.most is not None and count > one.most for one, count in ((first, a), (second, b))):
             continue
-        if any(count * one.chips > stock.get(one.pool, 10**6) for one, count in ((first, a), (second, b))):
+        if any(_paid_chips(one, count) > stock.get(one.pool, 10**6) for one, count in ((first, a), (second, b))):
             continue
-        price = a * first.price_usd_per_h + b * second.price_usd_per_h
+        price = sum(_paid_chips(one, n) * one.price_usd_per_h / one.chips for one, n in ((first, a), (second, b)))
         if (best is None or price < best) and _serves(problem, {first.name: a, second.name: b}):
             best = price
     return best
+
+
+def _paid_chips(one: Replica, count: int) -> int:
+    had = one.had_in or one.chips
+    return -(-count * one.chips // had) * had
 
 
 @pytest.mark.slow
