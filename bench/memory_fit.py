@@ -16,7 +16,7 @@ from advisor.beliefs import CHIP_HABITS
 from advisor.cost.columns import ADAPTER_SHARE
 from advisor.memory import ModelBytes
 from advisor.search.grid import Chips, Divisible, Grid, grid_of
-from advisor.search.room import Apart, parts_of
+from advisor.search.room import Apart, Parts, parts_of
 from catalog.measurements import measurements_text
 from core.ops import DTYPE_BYTES
 from core.sketch import Setup
@@ -39,7 +39,7 @@ def main(asked: Sequence[str] | None = None) -> int:
         chip = catalog.accelerator(run.setup.accelerator)
         own = Grid(*(np.array([value]) for value in _own(run.setup)))
         chips = Chips(max(1, round(run.setup.chips)), chip.max_domain_chips or 8, chip.kind == "gpu")
-        every = grid_of(_divisible(run.setup), chips)
+        every = grid_of(divisible(run.setup), chips)
         need = needed_bytes(run.setup, own)[0]
         own_fits += int(need <= chip.memory_bytes)
         least = min(need, needed_bytes(run.setup, every).min() if len(every) else np.inf)
@@ -59,6 +59,11 @@ def main(asked: Sequence[str] | None = None) -> int:
 
 def needed_bytes(setup: Setup, grid: Grid) -> np.ndarray:
     """Return bytes of one chip under plans."""
+    return np.sum(np.stack(list(memory_of_plans(setup, grid).values())), axis=0)
+
+
+def memory_of_plans(setup: Setup, grid: Grid) -> Parts:
+    """Return bytes of one chip under plans, by part."""
     sketch = setup.sketch
     width = max(2.0, DTYPE_BYTES[setup.dtype])  # 8-bit recipes keep 16-bit weights
     positions = setup.batch * setup.length
@@ -78,8 +83,7 @@ def needed_bytes(setup: Setup, grid: Grid) -> np.ndarray:
     whole = max(1.0, sketch.parameters)
     apart = Apart(sketch.expert_parameters / whole, sketch.table_parameters / whole)
     kind = catalog.accelerator(setup.accelerator).kind
-    parts = parts_of(model, grid, setup.batch, apart, np.full(len(grid), CHIP_HABITS[kind].reserve_bytes))
-    return np.sum(np.stack(list(parts.values())), axis=0)
+    return parts_of(model, grid, setup.batch, apart, np.full(len(grid), CHIP_HABITS[kind].reserve_bytes))
 
 
 def _own(setup: Setup) -> tuple[float, ...]:
@@ -91,7 +95,8 @@ def _own(setup: Setup) -> tuple[float, ...]:
     )  # fmt: skip
 
 
-def _divisible(setup: Setup) -> Divisible:
+def divisible(setup: Setup) -> Divisible:
+    """Return what of a published run may be divided."""
     sketch = setup.sketch
     heads = int(sketch.attention_flop / 4 / max(1.0, sketch.head_width) / max(1.0, sketch.layers)) or 1
     return Divisible(

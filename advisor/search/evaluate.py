@@ -21,7 +21,7 @@ from advisor.search.found import Found, Glance, PassTime
 from advisor.search.grid import Chips, Divisible, Grid, grid_of, joined, undivided
 from advisor.search.passes import YEAR, Pass, Priced, passes_of, priced, scaled
 from advisor.search.room import Apart, fit_chances, parts_of
-from advisor.search.stacks import BORROWED_SHIFT, BORROWED_SIGMA, Stack, stack_for
+from advisor.search.stacks import BORROWED_SHIFT, BORROWED_SIGMA, Stack, chosen_of, stack_for
 from core.advice import Plan
 from core.device import Accelerator
 from core.sketch import TRAINING, Setup, Sketch
@@ -29,7 +29,7 @@ from core.sketching import prompt_of, routed_experts, sketch_of
 from core.transformer import key_heads_of
 from core.workload import Workload
 
-_SIMPLER = 0.01
+SIMPLER = 0.01
 _LAST_RESORT = 1e6
 """A further way of dividing is taken only when it gains this much."""
 _OTHERS = 3
@@ -190,7 +190,7 @@ class Search:
             labels = self._labels(runtime, pool, one.regime)
             table = told.table.rows(slice(row, row + 1))
             shift = float(known_predictor(one.regime == TRAINING).shift_at_latest(table, labels, YEAR)[0])
-            slower = BORROWED_SHIFT if self._stack(runtime, one.regime).borrowed else 0.0
+            slower = self._slower(runtime, one.regime)
             seconds = max(float(told.seconds[row]) * exp(shift + slower), float(one.least_s[row]))
             terms = scaled(told.breakdown(row), seconds, float(one.arithmetic_s[row]))
             found.append(PassTime(one.regime, one.times, seconds, tuple(terms.items())))
@@ -221,7 +221,7 @@ class Search:
             memory,
             need,
             need <= capacity,
-            (1 + _SIMPLER * _divisions(grid, self.workload.trains)) / fit_chances(memory, need, capacity),
+            (1 + SIMPLER * divisions(grid, self.workload.trains)) / fit_chances(memory, need, capacity),
             np.array([CHIP_HABITS[pool.silicon.kind].frame_s for pool in pools])[owner],
         )
 
@@ -240,7 +240,7 @@ class Search:
             for first, last in _by_chip(prepared.pools):
                 rows = slice(first.start, last.stop)
                 shift[rows] = predictor.shift_at_latest(told.table.rows(rows), self._labels(runtime, first, one.regime), YEAR)
-            slower = BORROWED_SHIFT if self._stack(runtime, one.regime).borrowed else 0.0
+            slower = self._slower(runtime, one.regime)
             seconds = seconds + one.times * np.maximum(told.seconds * np.exp(shift + slower), one.least_s)
         taken = prepared.grid.data if self._each else 1.0
         weighed = np.where(prepared.fits, seconds * prepared.handicap / taken, np.inf)
@@ -254,6 +254,11 @@ class Search:
 
     def _stack(self, runtime: str, regime: str) -> Stack:
         return stack_for(runtime, self.sketch.kind, regime, known_predictor(regime == TRAINING).seen)
+
+    def _slower(self, runtime: str, regime: str) -> float:
+        """Return by how much a plan is told slower, in ln(time), than what is known says of it."""
+        borrowed = BORROWED_SHIFT if self._stack(runtime, regime).borrowed else 0.0
+        return borrowed + chosen_of(self.sketch.kind, regime)[0]
 
     def _labels(self, runtime: str, pool: _Pool, regime: str) -> Labels:
         setup = Setup(
@@ -272,7 +277,7 @@ class Search:
             labels = self._labels(runtime, pool, one.regime)
             borrowed = self._stack(runtime, one.regime).borrowed
             own = float(predictor.sigma(told.table.rows(slice(row, row + 1)), labels)[0])
-            sigma = max(sigma, hypot(own, BORROWED_SIGMA) if borrowed else own)
+            sigma = max(sigma, hypot(own, BORROWED_SIGMA if borrowed else 0.0, chosen_of(self.sketch.kind, one.regime)[1]))
             tier = "datasheet" if borrowed or predictor.tier(labels) != "published" else tier
             for name, value in told.breakdown(row).items():
                 terms[name] = terms.get(name, 0.0) + one.times * value
@@ -333,7 +338,7 @@ def _divisible(workload: Workload, sketch: Sketch) -> Divisible:
     return Divisible(workload.batch, int(heads), max(1, int(sketch.layers)), experts, length, workload.trains)
 
 
-def _divisions(grid: Grid, trains: bool) -> Numbers:
+def divisions(grid: Grid, trains: bool) -> Numbers:
     """Return how many things a plan asks for beyond plain replicas; weights gathered to answer are the last resort."""
     ways = sum((degree > 1) * 1.0 for degree in (grid.tensor, grid.pipeline, grid.context, grid.expert))
     return ways + (grid.sharded > 1) * (0.5 if trains else _LAST_RESORT) + (grid.recompute > 0) * 0.2

@@ -14,7 +14,7 @@ from core.advice import Recommendation
 from core.run import Progress, Run, RunOptions
 from core.workload import Workload
 from pages.parts.text import TIER_COLOR, plain, tier_label
-from reports import view
+from reports import standing, view
 
 EVIDENCE_SHOWN = 4
 
@@ -50,7 +50,7 @@ def show_answer(run: Run) -> None:
         sure = advice.confidence.p_best
         with st.container(horizontal=True, gap="xsmall"):
             st.badge(
-                view.standing_text(advice, sure),
+                standing.standing_text(advice, sure),
                 icon=":material/target:",
                 color="green" if sure >= 0.8 else "blue" if sure >= 0.5 else "orange",
             )
@@ -62,7 +62,7 @@ def show_answer(run: Run) -> None:
             _targets_badge(said.best)
             if advice.equal:
                 tied = plain("; ".join(advice.equal), 600)
-                st.badge(view.ties_title(advice), icon=":material/balance:", color="orange", help=tied)
+                st.badge(standing.ties_title(advice), icon=":material/balance:", color="orange", help=tied)
     st.markdown(f"**Why:** {plain(said.why, 600)}")
     st.markdown(f"**Rests on:** {plain(said.rests_on, 600)}")
     if said.best is not None and said.best.price:

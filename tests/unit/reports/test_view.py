@@ -11,7 +11,7 @@ from core.probe import Measurement, ProbeFailure
 from core.quantity import Quantity, exact, log_normal
 from core.run import Actual, Run
 from core.statistics import iqr
-from reports import facts, view
+from reports import facts, standing, view
 from reports.document import sections
 from reports.gather import concerns, gathered_phrases
 from tests.samples.runs import sample_failed, sample_nothing_feasible, sample_run, sample_running, step_time
@@ -102,8 +102,8 @@ def test_how_sure_names_the_probability_the_regret_and_the_equals(run: Run) -> N
 
 def test_without_a_confidence_it_says_that_it_does_not_know(run: Run) -> None:
     assert run.recommendation is not None
-    assert view.sure_text(replace(run.recommendation, confidence=None)) == "How sure this is, is not known."
-    assert view.sure_text(replace(run.recommendation, best=None)) == ""
+    assert standing.sure_text(replace(run.recommendation, confidence=None)) == "How sure this is, is not known."
+    assert standing.sure_text(replace(run.recommendation, best=None)) == ""
 
 
 @pytest.mark.parametrize("unfinished", [sample_running(), sample_failed()], ids=["running", "failed"])

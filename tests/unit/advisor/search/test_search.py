@@ -16,7 +16,7 @@ from advisor.charges import cost_of
 from advisor.cost.columns import Numbers
 from advisor.memory import Layout, memory_of, memory_parts, model_bytes
 from advisor.search import Found, Search
-from advisor.search.evaluate import _divisions
+from advisor.search.evaluate import divisions
 from advisor.search.grid import Chips, Divisible, grid_of
 from advisor.search.room import Apart, parts_of
 from advisor.search.stacks import stack_for
@@ -147,7 +147,7 @@ def test_the_best_plan_is_the_least_of_those_that_fit(pools: list[tuple[str, int
     search.prepare([(catalog.accelerator(key), count) for key, count in pools])
     timed, prepared = search.timed(RUNTIME), search._prepared
     assert prepared is not None
-    asked = 1 + 0.01 * _divisions(prepared.grid, trains)
+    asked = 1 + 0.01 * divisions(prepared.grid, trains)
     for pool in prepared.pools:
         memory = catalog.accelerator(pool.key).memory_bytes
         weighed = {
