@@ -81,7 +81,7 @@ def sentence_of(
     plan += ", optimizer states sharded (ZeRO-1)" if _shards_states(best, question.workload) else ""
     where = candidate_words(best, titles) + (f" ({plan})" if plan else "")
     of = f" as {best.published_of} runs it" if best.published_of else ""
-    step = f"{written.band(best.step_time_s)} {_per(best.candidate)}{of}{_met_words(best)}"
+    step = _met_words(best, of) or f"{written.band(best.step_time_s)} {_per(best.candidate)}{of}"
     charge = _job_words(best, question.workload) + _charge_words(best, question.objective, question.workload)
     ties = _tie_words(order[0], equal)
     lead = _late_words(order) if order[0].late else _sure_words(order, equal, question.objective, sure)
@@ -122,11 +122,13 @@ def _tie_words(best: Contender, equal: tuple[Contender, ...]) -> str:
     return f"equal to {names} as far as can be told, chosen because {chosen_by(best, equal)}; "
 
 
-def _met_words(best: Estimate) -> str:
-    """Return what all requests but one in a hundred meet at the asked rate; empty without a rate."""
-    if best.served is None or not best.served.total_s:
+def _met_words(best: Estimate, of: str) -> str:
+    """Return what all requests but one in a hundred meet at the asked rate, and how many more may come; empty without a rate."""
+    served, at_once = best.served, best.candidate.requests
+    if served is None or not served.total_s:
         return ""
-    return f", 99 of 100 requests answered within {written.band(best.served.total_s[-1])}"
+    most = f"up to {written.three_digits(served.limit_per_s)} a second" + ("" if at_once is None else f" and {at_once:,} at once")
+    return f"99 of 100 requests answered within {written.band(served.total_s[-1])}{of}, {most}"
 
 
 def _job_words(best: Estimate, workload: Workload) -> str:

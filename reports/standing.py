@@ -21,7 +21,7 @@ def sure_text(advice: Recommendation) -> str:
 
 def ties_title(advice: Recommendation) -> str:
     """Return what is said before candidates that cannot be told apart from the choice: figures without a band are just equal."""
-    return "As good" if advice.confidence is not None and advice.confidence.p_best >= SURE else "Too close to call"
+    return "Others as good" if advice.confidence is not None and advice.confidence.p_best >= SURE else "Too close to call"
 
 
 def standing_text(advice: Recommendation, p_best: float) -> str:

@@ -139,19 +139,24 @@ def _place(title: str, row: view.CandidateRow, workload: Workload) -> None:
         elif row.mark:
             st.badge("As good", icon=":material/balance:", color="orange")
     st.markdown(f"**{plain(row.label)}**")
-    st.metric("Step time", row.step_time.text)
+    further = {name: found.text for name, found in row.further}
+    answered = dict(row.further).get(view.NEARLY_ALL_WITHIN)
+    leading = answered or row.step_time
+    st.metric("99 of 100 requests answered within" if answered else "Step time", leading.text)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if row.step_time.band:
-            st.caption(row.step_time.band, width="content", help="Its 80 % band: meant to hold the truth four times in five")
+        if leading.band:
+            st.caption(leading.band, width="content", help="Its 80 % band: meant to hold the truth four times in five")
         st.badge(tier_label(row.tier), color=TIER_COLOR.get(row.tier, "gray"))
     if row.rank is None:
         st.markdown(plain(row.missing[0] if row.missing else "It was not measured yet.", 160))
     lines = (
+        *((("Serves at most", further.get(view.MOST_SERVED, view.UNKNOWN)), ("Step", row.step_time.full)) if answered else ()),
         ("Throughput", row.throughput.text),
         ("Memory a chip", f"{row.memory_text}, {row.fits}"),
         (f"Cost, {workload.amount}", row.cost.text),
         ("Split", row.plan),
-        ("Targets", row.targets or view.UNKNOWN),
+        *((("Model FLOPs utilisation", further[view.UTILISATION]),) if view.UTILISATION in further else ()),
+        *((("Targets", row.targets),) if row.targets else ()),
     )
     st.markdown("  \n".join(f"{name}: {plain(text)}" for name, text in lines if row.rank or text != view.UNKNOWN))
     with st.popover("From where?", type="tertiary", icon=":material/fact_check:", key=f"where:{title}"):
