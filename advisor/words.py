@@ -12,6 +12,7 @@ from core import format as written
 from core.advice import ALL_BLOCKS, SURE, Candidate, Confidence, Estimate, Exclusion, Plan
 from core.device import Pool
 from core.quantity import TIERS
+from core.spread import spread_words
 from core.workload import Workload
 
 _MEASURED = re.compile(r"(?:^|: )measured \d{4}-\d{2}-\d{2}: ")
@@ -77,8 +78,8 @@ def sentence_of(
     """Return what to do: framework, chips, count, step time, cost, what is equal to it, and how sure that is."""
     best = order[0].estimate
     pool = best.candidate.pools[0]
-    plan = plan_words(best.candidate.plan, pool.count)
-    plan += ", optimizer states sharded (ZeRO-1)" if _shards_states(best, question.workload) else ""
+    told = (plan_words(best.candidate.plan, pool.count), *_spread(best, question.workload))
+    plan = ", ".join(filter(None, told))
     where = candidate_words(best, titles) + (f" ({plan})" if plan else "")
     of = f" as {best.published_of} runs it" if best.published_of else ""
     step = _met_words(best, of) or f"{written.band(best.step_time_s)} {_per(best.candidate)}{of}"
@@ -88,10 +89,9 @@ def sentence_of(
     return f"Use {where}: {step}{charge}; {_target_words(best, question.workload)}{ties}{lead}."
 
 
-def _shards_states(best: Estimate, workload: Workload) -> bool:
-    """Return whether its memory counts optimizer states that plain replicas share, as `advisor.search.room` does."""
-    plan = best.candidate.plan
-    return workload.trains and workload.optimizer != "none" and plan.fsdp == 1 and plan.data > 1
+def _spread(best: Estimate, workload: Workload) -> tuple[str, ...]:
+    pool = best.candidate.pools[0]
+    return () if pool.attached else spread_words(best.candidate.plan, workload, pool.count)
 
 
 def tight_words(best: Estimate, trains: bool) -> str:

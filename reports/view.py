@@ -14,6 +14,7 @@ from core.device import Pool
 from core.errors import one_line
 from core.quantity import Quantity
 from core.run import Run
+from core.spread import spread_words
 from core.workload import Workload
 from reports.prices import price_text
 from reports.standing import sure_text
@@ -313,7 +314,7 @@ def _candidate_row(workload: Workload, advice: Recommendation, estimate: Estimat
         label=candidate.label,
         runtime=candidate.runtime,
         where=candidate.label[len(candidate.runtime) + len(" on ") :],
-        plan=_plan_of(candidate),
+        plan=_plan_of(candidate, workload),
         step_time=figure(estimate.step_time_s),
         throughput=figure(estimate.throughput, throughput_writer(workload)),
         memory=memory,
@@ -334,9 +335,11 @@ def _candidate_row(workload: Workload, advice: Recommendation, estimate: Estimat
     )
 
 
-def _plan_of(candidate: Candidate) -> str:
-    requests = "" if candidate.requests is None else f", {candidate.requests:,} requests at once"
-    return plan_text(candidate.plan) + requests
+def _plan_of(candidate: Candidate, workload: Workload) -> str:
+    requests = () if candidate.requests is None else (f"{candidate.requests:,} requests at once",)
+    pool = candidate.pools[0]
+    spread = () if pool.attached else spread_words(candidate.plan, workload, pool.count)
+    return ", ".join((plan_text(candidate.plan), *spread, *requests))
 
 
 def _fits(estimate: Estimate) -> str:
