@@ -8,7 +8,7 @@ import pytest
 import intake
 from advisor.datasheet import SPARSE_UPDATE, Datasheets
 from advisor.interruptions import saved_bytes
-from advisor.memory import Layout, memory_parts, model_bytes, parameter_bytes
+from advisor.memory import Layout, chip_room_bytes, memory_parts, model_bytes, parameter_bytes
 from advisor.work import update_work
 from core.advice import Estimate
 from core.low_rank import LowRank
@@ -79,3 +79,9 @@ def test_the_update_moves_weights_gradients_and_states_of_touched_rows() -> None
 def test_what_is_measured_here_has_gradients_of_whole_tables() -> None:
     measured = model_bytes(recommender(1_000_000), whole_tables=True)
     assert (measured.gradients, measured.row_gradients) == (4 * (TABLES * 1_000_000 * WIDTH + TOWER), 0)
+
+
+def test_tables_are_never_gathered_so_that_the_room_of_a_chip_does_not_depend_on_their_rows() -> None:
+    few, many = (chip_room_bytes(recommender(rows), 80e9, "gpu", 8, 0.0) for rows in (1_000, 10_000_000))
+    assert few == many > 70e9
+    assert model_bytes(recommender(10_000_000)).largest_layer == TOWER * 4
