@@ -209,7 +209,7 @@ class PoolRequest:
         price_usd_per_h: of one chip, when the user gave one.
         terms: on which it is to be rented (`committed-1y`, `spot`, ...); empty leaves it to the workload.
         machine: type of machine that it was named by, whose price counts; empty without one.
-        open: whether no count was said: advice then tries every count that the job may use.
+        open: whether no count was said: advice then tries those of one host, and more where the job asks for them.
         own: what the price of a chip is made of, where it was told by what the hardware cost.
     """
 

@@ -22,6 +22,8 @@ _DEVICE = re.compile(
 _KEYS = ("accelerator", "count", "terms", "price_usd_per_h", "price")
 MOST_CHIPS = 10**6
 
+UNCOUNTED = "no count was given: one host's are tried, and doublings where memory, a deadline, a budget or a rate asks for more"
+"""What is said of a pool whose chips are left open."""
 
 def read_pools(top: Section, assumed: list[str]) -> tuple[PoolRequest, ...]:
     """Return the pools that were named.
@@ -83,7 +85,7 @@ def request_of(named: Named) -> tuple[PoolRequest, tuple[str, ...]]:
     request = PoolRequest(named.key, named.chips or 1, machine="" if machine is None else machine.name, open=named.chips is None)
     said = (
         named.echo if named.said != named.key else "",
-        f"{named.key}: no count was given, so every count that the job may use is tried" if request.open else "",
+        f"{named.key}: {UNCOUNTED}" if request.open else "",
         "" if request.open else count_note(named.key, request.count) or "",
     )
     return request, tuple(filter(None, said))

@@ -12,6 +12,7 @@ from advisor.keeping_up import Fleet
 from core.device import Device, Pool
 from core.errors import BadInput
 from core.workload import Workload
+from intake.pools import UNCOUNTED
 from services.pools import echoes, obtainable, pools_for, sized_pools, with_names_said
 from services.price_lists import import_prices
 
@@ -133,7 +134,7 @@ def test_a_pool_without_a_count_is_each_count_that_the_job_may_use() -> None:
     assert counts == [1, 2, 4, 8]
     hurried = understood(pools=["tpu-v6e"], total={"steps": 1e6}, targets={"deadline_h": 1})
     assert [pool.count for pool in pools_for(hurried, (), "all")] == [1, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
-    assert "tpu-v6e: no count was given, so every count that the job may use is tried" in echoes("tpu-v6e")
+    assert f"tpu-v6e: {UNCOUNTED}" in echoes("tpu-v6e")
 
 
 def test_a_machine_by_name_costs_what_its_own_cloud_asks() -> None:
