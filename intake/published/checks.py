@@ -1,6 +1,6 @@
 """What a published row must hold to be a run: refused is what cannot be, with the column that says so and what was expected."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from core.errors import BadInput
 from intake.published.architecture import sketch_from
@@ -21,31 +21,13 @@ _AMOUNTS = {"seq_len": 1e9, "global_batch": 1e9, "per_device_batch": 1e9, "n_dev
 """Largest number that a column may hold; sizes may be 0 where a model has none of it, amounts may not."""
 LEAST_PARAMS_B = 1e-6
 """Billions of parameters below which nothing is a model."""
-_PARAMETERS_OFF = 2.0
-"""Times that stated parameters may be off what the sizes of a model give."""
-_SHARED = tuple(name for name in COLUMNS if name not in ("id", "metric", "value", "notes"))
-"""Columns that rows of one id share."""
+_PARAMETERS_OFF = 6.0
+"""Times that stated parameters may be off what the sizes of a model give: some tell a part of a model (an encoder without its
+decoder, experts without what is shared), but nothing tells a wrong unit."""
 LINE = "#line"
 """Key of a row's line, beside its columns."""
 _SHAPES = ("n_layers", "d_model", "n_heads", "d_ff")
 """Columns that make a transformer without its parameters being said."""
-
-
-def unlike(rows: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return what rows of one id contradict each other in, by id: nobody knows then which of them is right.
-
-    Args:
-        rows: of a table, each with its line.
-    """
-    first: dict[str, Mapping[str, str]] = {}
-    found: dict[str, str] = {}
-    for row in sorted(rows, key=lambda row: int(row[LINE])):
-        known = first.setdefault(row["id"], row)
-        name = next((name for name in _SHARED if as_compared(known.get(name, "")) != as_compared(row.get(name, ""))), None)
-        if name is not None and row["id"] not in found:
-            told = [f"{one.get(name, '')[:40]!r} in line {one[LINE]}" for one in (known, row)]
-            found[row["id"]] = f"rows of one id with {name} {' and '.join(told)}"
-    return found
 
 
 def as_compared(cell: str) -> str:

@@ -13,7 +13,7 @@ from core.errors import BadInput, TandemError
 from core.sketch import DECODE, FORWARD, PREFILL, SERVING, TRAINING, Setup, Sketch
 from intake.published.architecture import in_words, sketch_from
 from intake.published.arrangement import amounts_of, layout_of
-from intake.published.checks import LINE, SIZES, as_compared, check_parameters, check_row, unlike
+from intake.published.checks import LINE, SIZES, as_compared, check_parameters, check_row
 from intake.published.reference import target_of
 from intake.published.spelling import (
     accelerator_key,
@@ -31,10 +31,10 @@ MOST_BYTES, MOST_ROWS = 64 * 2**20, 200_000
 MOST_VALUE, MOST_COUNT = 1e15, 1e30
 _MODEL_COLUMNS = ("model", "arch_notes", *SIZES)
 _CONFIGURED = (
-    "task", "model", "seq_len", "global_batch", "per_device_batch", "precision", "accelerator", "n_devices", "framework",
-    "parallelism",
+    "task", "model", *SIZES, "seq_len", "global_batch", "per_device_batch", "precision", "accelerator", "n_devices", "framework",
+    "framework_version", "parallelism",
 )  # fmt: skip
-"""Columns that tell runs apart: rows of one id that differ in them are refused, each by itself."""
+"""Columns that rows of one run share; rows of one id that differ in them are different runs."""
 TWO_DEVICES = ("mi250x",)
 """Chips that software sees as two devices: a row's device is half of one. Source: their notes in the catalog."""
 _ORDER = (
@@ -106,9 +106,7 @@ def read_runs(text: str) -> tuple[PublishedRun, ...]:
         raise BadInput(f"a table of {len(text)} characters", f"at most {MOST_BYTES}", "split the file")
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
     try:
-        grouped = _grouped(reader)
-        contradictions = unlike(row for rows in grouped for row in rows)
-        return tuple(_run(rows, contradictions.get(rows[0]["id"], "")) for rows in grouped)
+        return tuple(_run(rows) for rows in _grouped(reader))
     except csv.Error as error:
         raise BadInput(f"line {reader.line_num + 1}, which is no CSV ({error})", "a CSV table", "mend the line") from error
 
@@ -143,15 +141,12 @@ def _grouped(reader: "csv.DictReader[str]") -> list[list[Mapping[str, str]]]:
     return list(grouped.values())
 
 
-def _run(rows: list[Mapping[str, str]], contradiction: str) -> PublishedRun:
+def _run(rows: list[Mapping[str, str]]) -> PublishedRun:
     row = rows[0]
     figures = ((each["metric"].lower(), positive(each["value"])) for each in rows)
     metrics = tuple(Metric(name, value) for name, value in figures if value is not None and value <= MOST_VALUE)
     setup, metric, seconds, refusal = None, None, None, ""
     try:
-        if contradiction:
-            expected = "rows of one run to share all but metric, value and notes"
-            raise BadInput(contradiction, expected, "give each run an id of its own")
         check_row(row)
         key, counted = accelerator_key(row["accelerator"])
         chip = catalog.accelerator(key)

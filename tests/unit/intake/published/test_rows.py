@@ -209,18 +209,19 @@ def test_a_figure_that_stands_twice_is_a_run_of_its_own() -> None:
     assert [(run.line, len(run.metrics), bool(run.refusal)) for run in runs] == [(2, 2, False), (4, 1, False)]
 
 
-@pytest.mark.parametrize(("column", "value", "other"), [
-    ("n_devices", "16", "8"), ("model", "Another", "NewLM-9B"), ("d_model", "", "4096"), ("date", "2025-07", "2025-06"),
+@pytest.mark.parametrize("changes", [{"n_devices": "16"}, {"model": "Another"}, {"d_model": "2048"}, {"seq_len": "1024"}])
+def test_rows_of_one_name_that_differ_in_what_was_run_are_runs_of_their_own(changes: dict[str, str]) -> None:
+    runs = read_runs(table(TRAINED, SERVED, TRAINED | {"metric": "mfu", "value": "0.4"} | changes))
+    assert [(run.id, run.line, len(run.metrics), bool(run.refusal)) for run in runs] == [
+        ("new-1", 2, 1, False), ("new-2", 3, 1, False), ("new-1", 4, 1, False),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", [
+    {"n_devices": "8.0", "vocab": "128,256"}, {"date": "2025-07", "source": "another page"}, {"notes": "q=B"},
 ])  # fmt: skip
-def test_rows_of_one_name_that_contradict_each_other_are_all_refused(column: str, value: str, other: str) -> None:
-    runs = read_runs(table(TRAINED, SERVED, TRAINED | {"metric": "mfu", "value": "0.4", column: value}))
-    said = f"rows of one id with {column} {other!r} in line 2 and {value!r} in line 4; expected rows of one run to share all but"
-    assert all(said in run.refusal for run in runs if run.id == "new-1")
-    assert [run.setup is None for run in runs if run.id == "new-2"] == [False]
-
-
-def test_a_number_that_is_written_in_another_way_contradicts_nothing() -> None:
-    (run,) = read_runs(table(TRAINED, TRAINED | {"metric": "mfu", "value": "0.4", "n_devices": "8.0", "vocab": "128,256"}))
+def test_what_is_written_in_another_way_is_the_same_run(changes: dict[str, str]) -> None:
+    (run,) = read_runs(table(TRAINED, TRAINED | {"metric": "mfu", "value": "0.4"} | changes))
     assert len(run.metrics) == 2
 
 
@@ -230,7 +231,7 @@ def test_a_number_that_is_written_in_another_way_contradicts_nothing() -> None:
     ({"accelerator": "v6e", "framework": "NeMo 2.0"}, "expected a framework that runs on Cloud TPU v6e"),
     ({"accelerator": "MI300X", "framework": "TensorRT-LLM"}, "framework 'TensorRT-LLM' on mi300x"),
     ({"params_b": "800"}, "params_b 800 where the model's sizes give 9.77"), ({"params_b": "1e-9"}, "params_b 1e-09"),
-    ({"params_b": "4"}, "within a factor of 2 of it; correct params_b or the sizes"),
+    ({"params_b": "1.5"}, "within a factor of 6 of it; correct params_b or the sizes"),
     ({"model": "Llama-3-8B", "n_layers": "", "params_b": "70"}, "params_b 70 where the model's sizes give 8.03"),
     ({"parallelism": "tp0"}, "expected degrees from 1 on, not tp0"), ({"parallelism": "fsdp8 pp=0"}, "not pp=0"),
     ({"moe_experts": "8", "moe_topk": "0"}, "moe_topk 0 of moe_experts 8; expected at least one of them"),
