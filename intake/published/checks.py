@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from core.errors import BadInput
 from intake.published.architecture import sketch_from
+from intake.published.reference import reference_of
 from intake.published.spelling import group_of, is_date, number
 
 COLUMNS = (
@@ -78,7 +79,8 @@ def _check_parts(row: Mapping[str, str]) -> None:
             raise BadInput(f"{part} {some:g} of {whole} {all_:g}", "no more than there are", "correct one of them")
         if some == 0 and all_:
             raise BadInput(f"{part} 0 of {whole} {all_:g}", "at least one of them", "correct one of them, or leave it empty")
-    if number(row.get("moe_experts")) and number(row.get("moe_topk")) is None and all(number(row.get(name)) for name in _SHAPES):
+    shaped = all(number(row.get(name)) for name in _SHAPES) and reference_of(row.get("model", ""), row.get("arch_notes", "")) is None
+    if number(row.get("moe_experts")) and number(row.get("moe_topk")) is None and shaped:
         raise BadInput(f"moe_experts {row['moe_experts']} without moe_topk", "how many of them a token uses", "fill moe_topk")
     parameters = number(row.get("params_b"))
     if parameters is not None and 0 < parameters < LEAST_PARAMS_B:
