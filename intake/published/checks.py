@@ -79,7 +79,8 @@ def _check_parts(row: Mapping[str, str]) -> None:
             raise BadInput(f"{part} {some:g} of {whole} {all_:g}", "no more than there are", "correct one of them")
         if some == 0 and all_:
             raise BadInput(f"{part} 0 of {whole} {all_:g}", "at least one of them", "correct one of them, or leave it empty")
-    shaped = all(number(row.get(name)) for name in _SHAPES) and reference_of(row.get("model", ""), row.get("arch_notes", "")) is None
+    named = reference_of(row.get("model", ""), row.get("arch_notes", "")) is not None
+    shaped = all(number(row.get(name)) for name in _SHAPES) and not named
     if number(row.get("moe_experts")) and number(row.get("moe_topk")) is None and shaped:
         raise BadInput(f"moe_experts {row['moe_experts']} without moe_topk", "how many of them a token uses", "fill moe_topk")
     parameters = number(row.get("params_b"))
