@@ -9,6 +9,7 @@ are then told by the queue at the asked rate.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from math import exp
 
 from advisor.datasheet import Datasheets
 from advisor.spare import chips_used, copies
@@ -21,6 +22,8 @@ from core.workload import Workload
 
 WORTH_IT = 1.02
 """Times the rate by which more requests at once are to raise it to be taken."""
+_FAR = 2.0
+"""Standard deviations from which on a replica is surely too late."""
 
 
 class Batches:
@@ -66,7 +69,7 @@ class Batches:
 
         Args:
             estimate: one of these that keeps up, of a workload whose number of requests at once is open; else there are none.
-            within_s: what takes longer for a request that meets no other is left out.
+            within_s: what surely takes longer for a request that meets no other is left out.
         """
         candidate, pool = estimate.candidate, estimate.candidate.pools[0]
         if candidate.requests is None or estimate.served is None or estimate.served.utilisation >= 1:
@@ -76,7 +79,9 @@ class Batches:
             if each < ways <= pool.count:
                 found = self.estimate(Runtime(candidate.runtime, "", ""), pool, self._chips[pool.accelerator], ways)
                 alone = None if isinstance(found, str) else self._sheets[0].pace(found.candidate)
-                if not isinstance(found, str) and alone is not None and self._tokens * alone[1] < within_s:
+                if isinstance(found, str) or alone is None or found.step_time_s is None:
+                    continue
+                if self._tokens * alone[1] < within_s * exp(_FAR * found.step_time_s.sigma):
                     yield replace(found, penalty=estimate.penalty)
 
     def _best_place(self, runtime: Runtime, pool: Pool, chip: Accelerator, ways: int) -> int:

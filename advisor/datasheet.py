@@ -83,8 +83,13 @@ class Datasheets:
         """
         pool, ways = candidate.pools[0], chips_used(candidate.plan) // copies(candidate.plan)
         key = (candidate.runtime, pool.accelerator, pool.count)
-        row = self._search.row(*key, ways)
-        return None if isinstance(row, str) else (self._workload.batch, self._search.passes(*key, row)[-1].seconds)
+        row, seen = self._search.row(*key, ways), self._search.glance(*key, ways)
+        if isinstance(row, str) or isinstance(seen, str):
+            return None
+        passes = self._search.passes(*key, row)
+        input_s = input_seconds(self._workload, pool.hosts) * seen.samples / self._workload.batch
+        host_s = seen.seconds - sum(one.times * one.seconds for one in passes)
+        return self._workload.batch, with_ends(passes, host_s, max(0.0, input_s - seen.seconds))[-1].seconds
 
     def served(self, estimate: Estimate, *, fully: bool, fewer: Sequence[tuple[int, float]] = ()) -> Estimate:
         """Return an estimate with what requests meet at the rate that the workload asks for, and what that time costs.
@@ -150,7 +155,7 @@ class Datasheets:
         Args:
             runtime, pool, chip, ways: as for `estimate`.
         """
-        seen = self._search.glance(runtime.id, chip, pool.count, ways)
+        seen = self._search.glance(runtime.id, chip.key, pool.count, ways)
         if isinstance(seen, str):
             return seen
         chance = memory_of(seen.memory).chance_within(chip.memory_bytes) if seen.fits else 0.0

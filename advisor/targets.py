@@ -11,8 +11,9 @@ from core.format import three_digits
 from core.quantity import Quantity, log_normal
 from core.workload import Targets, Workload
 
-ENDLESS = 2.0
-"""Times as far as the rate is missed that a limit on latency counts as missed where more comes than is served (prior)."""
+ENDLESS = 100.0
+"""Times as far as the rate is missed that a limit on latency counts as missed where more comes than is served: what keeps up is
+nearer, however late."""
 
 
 @dataclass(frozen=True, slots=True)

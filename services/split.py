@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import catalog
 import intake
 from advisor import Question
 from advisor.split.compose import Mixed, compose, modes_to_plan
@@ -20,6 +21,7 @@ from services import runs
 from services.context import context
 from services.fleet import devices_for
 from services.pools import COUNT_RULE, SAID, obtainable, pools_for
+from services.price_lists import imported_prices
 from services.runtimes import known_runtimes
 
 FEWEST, MOST = 2, 16
@@ -125,13 +127,14 @@ def _priced(workload: Workload, text: str, devices: Sequence[Device]) -> Pool:
 def _in_one_cloud(workload: Workload, pools: list[Pool], devices: Sequence[Device]) -> list[Pool]:
     """Return the same pools priced in the cheapest cloud that sells all of them, where there is one and none was asked for."""
     rented = [pool for pool in pools if not pool.attached and pool.price_usd_per_h is not None and pool.where not in SAID]
-    clouds = sorted({pool.where.split()[0].strip(",") for pool in rented})
+    sellers = [pool.where.lower() for pool in rented]  # what is the median of a market is of no cloud
+    clouds = [cloud for cloud in catalog.clouds(imported_prices()) if any(one.startswith(cloud) for one in sellers)]
     if workload.where.clouds or len(clouds) < FEWEST:
         return pools
     best = pools
     least = float("inf")
     for cloud in clouds:
-        where = Where((cloud.lower(),), workload.where.regions, workload.where.spot, workload.where.own_only)
+        where = Where((cloud,), workload.where.regions, workload.where.spot, workload.where.own_only)
         there = [
             pool if pool.attached or pool.where in SAID
             else pools_for(replace(workload, where=where), devices, f"{pool.accelerator}={pool.count}")[0]

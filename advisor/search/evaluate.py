@@ -162,13 +162,13 @@ class Search:
             return f"no plan of replicas of {ways} chips fits on {count} x {key}"
         return pool.start + int(np.where(alike, timed.weighed[rows], np.inf).argmin())
 
-    def glance(self, runtime: str, chip: Accelerator, count: int, ways: int = 0) -> Glance | str:
+    def glance(self, runtime: str, key: str, count: int, ways: int = 0) -> Glance | str:
         """Return what `best` finds, without what is only shown of it.
 
         Args:
-            runtime, chip, count, ways: as for `best`.
+            runtime, key, count, ways: as for `best`, the chip by its key.
         """
-        row = self.row(runtime, chip.key, count, ways)
+        row = self.row(runtime, key, count, ways)
         if isinstance(row, str) or self._prepared is None:
             return str(row)
         timed, grid = self.timed(runtime), self._prepared.grid

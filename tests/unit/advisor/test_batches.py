@@ -228,3 +228,26 @@ def test_what_can_be_served_counts_what_the_input_waits_for() -> None:
     assert told.candidate.requests == 1  # more at once are answered no sooner
     assert told.served.limit_per_s == pytest.approx(told.throughput.mid, rel=0.01)
     assert told.served.limit_per_s < 300  # two processors decode some 108 pictures a second each
+
+
+def told_of(rate: float, latency_ms: float, *pools: Pool) -> Estimate:
+    asking = {**SERVING, "prompt": 1000, "output": 200, "targets": {"requests_per_s": rate, "latency_ms": latency_ms}}
+    workload = intake.read_document(asking)
+    asked = Question(workload, pools, (), (), (), "cost", "2026-12-01", named=True, batches=intake.batches_of(asking))
+    return advise(asked).ranked[0]
+
+
+def test_what_keeps_up_but_answers_late_is_nearer_than_what_never_ends() -> None:
+    small, large = Pool("l40s", 1, "gpu", 1.9, "test"), Pool("a100-80", 8, "gpu", 14.3, "test")
+    told = told_of(5, 600, small, large)
+    assert told.misses
+    assert told.served is not None
+    assert (told.candidate.pools[0], told.served.utilisation < 1) == (large, True)
+
+
+def test_a_target_that_none_meets_gets_the_nearest_replica_not_the_smallest() -> None:
+    four = replace(H100, count=4, price_usd_per_h=12.0)
+    late, met = (told_of(5, latency_ms, four) for latency_ms in (1000, 1500))
+    assert (bool(late.misses), bool(met.misses)) == (True, False)
+    assert late.candidate.plan == met.candidate.plan
+    assert late.served == met.served

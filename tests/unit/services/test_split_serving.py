@@ -158,3 +158,10 @@ def test_a_pool_that_is_cheaper_by_itself_than_beside_the_others_is_told_at_its_
         chips = sum(int(count) * int(each) for count, each in re.findall(r"(\d+) x (\d+) chips", share.detail))
         if share.fraction == 1:
             assert dollars(told) == pytest.approx((share.pool.price_usd_per_h or 0.0) * chips / share.pool.count)
+
+
+def test_a_price_of_no_cloud_beside_that_of_one_is_planned_with() -> None:
+    document = {"task": "serve", "model": {"preset": "llama-3-8b"}, "batch": 32, "prompt": 500, "output": 200,
+                "targets": {"requests_per_s": 5}}  # fmt: skip
+    told = split.plan(document, SplitOptions(("mi300x=8", "h100-sxm=1"), link_bytes_per_s=1.25e10, link_latency_s=1e-3))
+    assert all(one.cost_usd is not None for one in told.singles)
