@@ -22,7 +22,7 @@ def flips_of(order: tuple[Contender, ...], objective: str, workload: Workload) -
         return ()
     best = order[0]
     found = [*_price_flips(order), *terms_flips(order, workload)] if objective == "cost" else []
-    runner = next((c for c in order[1:] if not c.late), None)
+    runner = next((c for c in order[1:] if not c.late and c.score > best.score), None)
     if runner is not None and best.estimate.served is None:  # what serves at a rate is told by its queue, not by its step
         found.extend(_speed_flips(best, runner))
     return tuple(flip for flip in found if abs(flip.at - flip.now) > SMALLEST_CHANGE * flip.now)

@@ -79,12 +79,16 @@ class Contender:
         return self.value if self.value.mid > 0 or step is None else step
 
     @property
-    def order(self) -> tuple[float, float, float, int, bool, int, float, str, str]:
-        """Sort key: the least missed, score, step time, the better tier, the known framework, the runtime, the price, names."""
+    def order(self) -> tuple[float, float, float, float, int, bool, int, float, str, str]:
+        """Sort key: the least missed, score, how surely targets are met, step time, tier, known framework, runtime, price, names.
+
+        How surely counts where the score has no band: what is paid while requests come is the same however they are answered.
+        """
         candidate, tier = self.estimate.candidate, TIERS.index(self.value.tier)
         pool, runtime = candidate.pools[0], _listed(candidate.runtime)
         price = inf if pool.price_usd_per_h is None else pool.price_usd_per_h
-        return (self.excess, self.score, self.step_s, tier, not self.familiar, runtime, price, candidate.label, pool.where)
+        figures = (self.excess, self.score, _unsure(self), self.step_s)
+        return (*figures, tier, not self.familiar, runtime, price, candidate.label, pool.where)
 
 
 def _listed(runtime: str) -> int:

@@ -52,4 +52,4 @@ def _power(usd_per_kwh: float | None, chip: Accelerator) -> tuple[float, str]:
     if chip.power_w is None:
         return 0.0, f"power is not counted, since the catalog does not know what a {chip.key} draws"
     usd = chip.power_w / 1000 * usd_per_kwh
-    return usd, f"{chip.power_w:g} W at {usd_per_kwh:g} USD a kWh add {usd:.4g}"
+    return usd, f"{chip.power_w:g} W of the board alone, without host and cooling, at {usd_per_kwh:g} USD a kWh add {usd:.4g}"

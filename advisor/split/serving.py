@@ -35,14 +35,12 @@ def plan_serving(problem: ServingProblem, limit_s: float = 20.0) -> ServingPlan 
     if isinstance(found, tuple):
         return NoFleet(found, singles)
     groups, routing, bound = found.groups, found.routing, found.bound
-    busy: dict[str, float] = {}
-    for group in groups:
-        busy[group.pool] = busy.get(group.pool, 0.0) + group.busy
-    whole = sum(busy.values()) or 1.0
+    served = _served(problem, routing)
+    whole = sum(served.values()) or 1.0
     terms = _terms(problem, routing)
     return ServingPlan(
         found.price, groups, routing, sum(seconds for _, seconds in terms), terms,
-        tuple((pool, busy.get(pool, 0.0) / whole) for pool in problem.pools), _moves(problem, routing),
+        tuple((pool, served.get(pool, 0.0) / whole) for pool in problem.pools), _moves(problem, routing),
         _timeline(problem, routing), singles, min(bound, found.price),
     )
 
@@ -240,6 +238,19 @@ def _why(problem: ServingProblem, request: str) -> str:
     """Return why no route serves a class."""
     said = [f"{replica}: {why}" for name, replica, why in problem.missing if name == request]
     return "; ".join(said) or "no replica serves it within its targets"
+
+
+def _served(problem: ServingProblem, routing: tuple[tuple[str, Route, float], ...]) -> dict[str, float]:
+    """Return the requests a second by pool; one that is parted between pools counts on each by the time that it is there."""
+    rates = dict(problem.requests)
+    found: dict[str, float] = {}
+    for request, route, fraction in routing:
+        seconds = sum(leg.seconds for leg in route.legs)
+        for leg in route.legs:
+            part = leg.seconds / seconds if seconds > 0 else 1 / len(route.legs)
+            pool = problem.pool_of(leg.replica)
+            found[pool] = found.get(pool, 0.0) + rates[request] * fraction * part
+    return found
 
 
 def _terms(problem: ServingProblem, routing: tuple[tuple[str, Route, float], ...]) -> tuple[tuple[str, float], ...]:

@@ -164,7 +164,7 @@ class ServingPlan:
         routing: (class, its route, fraction); of each class they sum to one.
         seconds: of a mean request.
         terms: (name, seconds) of a mean request; they add up to `seconds`.
-        fractions: (pool, part of the work, counted in busy replicas); they sum to one.
+        fractions: (pool, part of the requests, one on two pools by the time that it is on each); they sum to one.
         moves: what crosses between pools in a second.
         timeline: of one request on the most used route.
         singles: each pool alone.

@@ -207,6 +207,9 @@ def _regime(task: str) -> str:
 def _setup(row: Mapping[str, str], chip: Accelerator) -> Setup:
     sketch = _sketch(tuple(row.get(name, "") for name in _MODEL_COLUMNS))
     regime = _regime(row["task"])
+    if regime == FORWARD and sketch.kind in ("decoder", "mixture") and row["metric"].lower().startswith("tokens"):
+        expected = "infer_prefill, infer_decode or infer_serve"
+        raise BadInput(f"the task {row['task'][:40]!r} of a model that makes tokens", expected, "say what was timed")
     amounts = amounts_of(row, sketch.length, sketch.kind)
     length, output = amounts.length, 0.0
     notes = row.get("notes", "")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from advisor import advise
 from advisor.beliefs import BELIEFS
+from advisor.flips import flips_of
 from advisor.ranking import NEARLY, Contender, chance_faster, chosen_by, confidence_of, indistinguishable, ranked
 from core.advice import SURE, Candidate, Estimate, Plan
 from core.device import Pool
@@ -152,3 +153,21 @@ def test_equal_figures_without_a_band_are_not_called_the_lowest() -> None:
     paid = exact(223.6, "published", "price while requests come")
     several = [replace(contender(n, step), value=paid) for n, step in (("jax", 2.6), ("torch-compile", 2.2), ("mxnet", 3.0))]
     assert chosen(*several) == ("torch-compile", ("jax", "mxnet"), "at the same figure its step is the shortest")
+
+
+def test_nothing_is_said_to_lose_by_getting_faster() -> None:
+    """Where the choice is not the lowest figure, no change of the lower one's step would change the choice."""
+    order, equal = ranked([contender("jax", 1.0, tier="datasheet", sigma=0.4), contender("torch-eager", 1.1, tier="measured")])
+    assert order[0].score > order[1].score
+    assert equal
+    assert flips_of(order, "time", tower()) == ()
+
+
+def test_of_equal_figures_without_a_band_the_surer_of_a_pool_comes_first() -> None:
+    paid = exact(9.94, "published", "price while requests come")
+    unsure, sure = (
+        replace(one, value=paid, estimate=replace(one.estimate, target_chance=chance))
+        for one, chance in ((contender("jax", 1.0), 0.82), (contender("torch-compile", 2.0), 0.998))
+    )
+    lead = replace(contender("mxnet", 1.0), value=exact(5.0, "published", "price while requests come"))
+    assert [c.estimate.candidate.runtime for c in ranked([unsure, lead, sure])[0]] == ["mxnet", "torch-compile", "jax"]
