@@ -185,7 +185,10 @@ with Sandbox("acts", package={READERS!r}) as sandbox:
             portal.wait()
             # the youngest first: the first process of a namespace is gone when all others have been waited for
             for pid in sorted(family, key=lambda pid: (pid != worker.pid, -pid)):
-                ended = os.pidfd_open(pid)
+                try:
+                    ended = os.pidfd_open(pid)
+                except ProcessLookupError:  # the end of its namespace took it along
+                    continue
                 assert select.select([ended], [], [], 30)[0]
                 os.close(ended)
                 os.waitpid(pid, 0)
