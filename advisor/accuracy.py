@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import exp
 from statistics import median
+from typing import TypeVar
 
 import numpy as np
 
 from core.quantity import Z_80
 
+Run = TypeVar("Run")
 APART = 1.10
 """Two configurations count as different when their rates differ by more than this factor."""
 MOST_COMPARED = 1_000
@@ -149,12 +151,12 @@ def by(judged: Iterable[Judged], refused: Iterable[Refused], key: Callable[[Judg
     return tuple(score(name, groups.get(name, []), out.get(name, 0)) for name in names)
 
 
-def capped(judged: Sequence[Judged], most: int, key: Callable[[Judged], str]) -> tuple[Judged, ...]:
+def capped(judged: Sequence[Run], most: int, key: Callable[[Run], str]) -> tuple[Run, ...]:
     """Return at most so many runs of one key, evenly spread over its rows: a source with 200 rows is one voice."""
-    groups: dict[str, list[Judged]] = {}
+    groups: dict[str, list[Run]] = {}
     for one in judged:
         groups.setdefault(key(one), []).append(one)
-    kept: list[Judged] = []
+    kept: list[Run] = []
     for rows in groups.values():
         step = max(1.0, len(rows) / most)
         kept.extend(rows[int(position * step)] for position in range(min(most, len(rows))))

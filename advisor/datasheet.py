@@ -83,10 +83,10 @@ class Datasheets:
         """
         pool, ways = candidate.pools[0], chips_used(candidate.plan) // copies(candidate.plan)
         key = (candidate.runtime, pool.accelerator, pool.count)
-        row, seen = self._search.row(*key, ways), self._search.glance(*key, ways)
-        if isinstance(row, str) or isinstance(seen, str):
+        seen = self._search.glance(*key, ways)
+        if isinstance(seen, str):
             return None
-        passes = self._search.passes(*key, row)
+        passes = self._search.passes(*key, seen.row)
         input_s = input_seconds(self._workload, pool.hosts) * seen.samples / self._workload.batch
         host_s = seen.seconds - sum(one.times * one.seconds for one in passes)
         return self._workload.batch, with_ends(passes, host_s, max(0.0, input_s - seen.seconds))[-1].seconds
@@ -248,7 +248,7 @@ def _parts_of(workload: Workload) -> tuple[_Part, ...]:
 
 def _by_row(block: Block) -> Block:
     """Return a block without the gradient of a whole table, which nobody writes where rows are updated."""
-    if block.kind != "embedding_bag":
+    if not block.is_table:
         return block
     return replace(block, ops_backward=tuple(op for op in block.ops_backward if op.kind != "custom"))
 

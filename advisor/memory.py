@@ -16,8 +16,6 @@ from core.workload import OPTIMIZER_STATES, Block, Workload
 
 Part = tuple[str, float]
 RESERVE = "runtime reserve"
-SPREAD = ("embedding_bag",)
-"""Kinds of blocks whose rows stay where they are and are looked up there: they are never gathered."""
 COUNTED = ("weights", "gradients", "optimizer states", "fp32 master weights", "key-value cache")
 """Parts that follow from sizes alone; the others are estimates."""
 
@@ -87,7 +85,7 @@ def model_bytes(workload: Workload, *, whole_tables: bool = False) -> ModelBytes
     """
     width, peaks = DTYPE_BYTES[workload.dtype], workload.peaks
     trained = float(workload.trained_parameter_count)
-    tables = () if workload.lora is not None or whole_tables else (b for b in workload.blocks if b.kind == "embedding_bag")
+    tables = () if workload.lora is not None or whole_tables else (b for b in workload.blocks if b.is_table)
     adapters = 0 if workload.lora is None else workload.lora.parameter_count
     return ModelBytes(
         trains=workload.trains,
@@ -100,7 +98,7 @@ def model_bytes(workload: Workload, *, whole_tables: bool = False) -> ModelBytes
         forward_activations=float(peaks.forward_bytes) if peaks else 2.0 * largest_input_bytes(workload),
         cache=float(peaks.cache_bytes) if peaks else cache_bytes(workload),
         workspace=0.0 if peaks else workspace_bytes(workload),
-        largest_layer=max((block.parameter_count for block in workload.blocks if block.kind not in SPREAD), default=0) * width,
+        largest_layer=max((block.parameter_count for block in workload.blocks if not block.is_table), default=0) * width,
         row_gradients=sum(table.repeats * table.updated_parameter_count for table in tables) * width,
     )
 

@@ -78,7 +78,7 @@ def sentence_of(
     """Return what to do: framework, chips, count, step time, cost, what is equal to it, and how sure that is."""
     best = order[0].estimate
     pool = best.candidate.pools[0]
-    told = (plan_words(best.candidate.plan, pool.count), *_spread(best, question.workload))
+    told = (plan_words(best.candidate.plan, pool.count), *spread_words(best.candidate, question.workload))
     plan = ", ".join(filter(None, told))
     where = candidate_words(best, titles) + (f" ({plan})" if plan else "")
     of = f" as {best.published_of} runs it" if best.published_of else ""
@@ -87,11 +87,6 @@ def sentence_of(
     ties = _tie_words(order[0], equal)
     lead = _late_words(order) if order[0].late else _sure_words(order, equal, question.objective, sure)
     return f"Use {where}: {step}{charge}; {_target_words(best, question.workload)}{ties}{lead}."
-
-
-def _spread(best: Estimate, workload: Workload) -> tuple[str, ...]:
-    pool = best.candidate.pools[0]
-    return () if pool.attached else spread_words(best.candidate.plan, workload, pool.count)
 
 
 def tight_words(best: Estimate, trains: bool) -> str:

@@ -11,7 +11,6 @@ Bounds: of decoders and of mixtures the middle within 5 % of what was reached, a
 
 import argparse
 import json
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import exp, hypot, log
@@ -19,13 +18,13 @@ from math import exp, hypot, log
 import numpy as np
 
 import catalog
+from advisor.accuracy import capped
 from advisor.cost.columns import columns_of
 from advisor.cost.features import labels_of
 from advisor.cost.known import known_predictor
 from advisor.cost.silicon import silicon_of
-from advisor.search.evaluate import SIMPLER, divisions
+from advisor.search.evaluate import handicaps
 from advisor.search.grid import Chips, grid_of
-from advisor.search.room import fit_chances
 from advisor.search.stacks import chosen_of
 from bench.memory_fit import divisible, memory_of_plans
 from catalog.measurements import measurements_text
@@ -61,7 +60,7 @@ def main(asked: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args(asked)
-    found = _capped(tuple(promises()))
+    found = capped(tuple(promises()), MOST_OF_A_SOURCE, lambda one: one.source)
     rows = {kind: _summary([one for one in found if one.kind == kind]) for kind in KINDS}
     holds = all(abs(row["told"] - 1) <= MIDDLE and LEAST <= row["in_band"] <= MOST for row in rows.values())
     if arguments.json:
@@ -98,8 +97,7 @@ def _searched(setup: Setup) -> float | None:
     if isinstance(silicon, str) or not len(grid):
         return None
     parts = memory_of_plans(setup, grid)
-    need = np.sum(np.stack(list(parts.values())), axis=0)
-    fits = need <= chip.memory_bytes
+    fits = np.sum(np.stack(list(parts.values())), axis=0) <= chip.memory_bytes
     if not fits.any():
         return None
     plans = [
@@ -114,21 +112,9 @@ def _searched(setup: Setup) -> float | None:
     ]  # fmt: skip
     predictor, labels = known_predictor(training=True), labels_of(setup, silicon)
     seconds = predictor.predict(columns_of([(one, silicon) for one in (setup, *plans)]), labels).seconds
-    asked = (1 + SIMPLER * divisions(grid, trains=True)) / fit_chances(parts, need, np.full(len(grid), chip.memory_bytes))
+    asked = handicaps(grid, parts, np.full(len(grid), chip.memory_bytes), trains=True)
     weighed = np.where(fits, seconds[1:] * asked, np.inf)
     return log(float(seconds[0]) / float(seconds[1 + int(weighed.argmin())]))
-
-
-def _capped(found: tuple[Promise, ...]) -> list[Promise]:
-    """Return at most 25 runs of each source, evenly."""
-    sizes, seen = Counter(one.source for one in found), Counter[str]()
-    kept: list[Promise] = []
-    for one in found:
-        every = max(1.0, sizes[one.source] / MOST_OF_A_SOURCE)
-        if int(seen[one.source] / every) > int((seen[one.source] - 1) / every) or not seen[one.source]:
-            kept.append(one)
-        seen[one.source] += 1
-    return kept
 
 
 def _summary(found: Sequence[Promise]) -> dict[str, float]:

@@ -301,7 +301,7 @@ def _weights_of(op: Op) -> float:
 
 def _table_parameters(workload: Workload) -> float:
     """Return parameters of embedding tables that are fetched by row and multiplied with nothing."""
-    return float(sum(block.repeats * block.parameter_count for block in workload.blocks if block.kind == "embedding_bag"))
+    return float(sum(block.repeats * block.parameter_count for block in workload.blocks if block.is_table))
 
 
 def _input_parameters(workload: Workload, routing: frozenset[str]) -> float:
@@ -310,7 +310,7 @@ def _input_parameters(workload: Workload, routing: frozenset[str]) -> float:
     Args:
         workload: with operations. routing: names of the blocks of experts, whose products read a part of their weights.
     """
-    blocks = [block for block in once(workload.blocks) if block.kind != "embedding_bag"]
+    blocks = [block for block in once(workload.blocks) if not block.is_table]
     unread = sum(
         block.repeats * (block.parameter_count - sum(_weights_of(op) for op in block.ops_forward))
         for block in blocks

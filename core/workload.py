@@ -59,13 +59,18 @@ class Block:
         raise KeyError(name)
 
     @property
+    def is_table(self) -> bool:
+        """Whether it holds embedding tables: rows are looked up where they lie, and multiplied with nothing."""
+        return self.kind == "embedding_bag"
+
+    @property
     def updated_parameter_count(self) -> int:
         """Parameters of one repeat that a training step has gradients of and changes: of embedding bags the rows looked up.
 
         Source: pytorch/FBGEMM pull request 1821 (the backward pass of table-batched embeddings, which TorchRec uses, updates the
         rows itself); TensorFlow, tf.tpu.experimental.embedding.TPUEmbedding (the same).
         """
-        if self.kind != "embedding_bag":
+        if not self.is_table:
             return self.parameter_count
         rows = sum(op.count * op.dims[0] * op.dims[1] for op in self.ops_forward if op.kind == "embedding")
         return min(self.parameter_count, rows)

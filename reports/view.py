@@ -337,9 +337,7 @@ def _candidate_row(workload: Workload, advice: Recommendation, estimate: Estimat
 
 def _plan_of(candidate: Candidate, workload: Workload) -> str:
     requests = () if candidate.requests is None else (f"{candidate.requests:,} requests at once",)
-    pool = candidate.pools[0]
-    spread = () if pool.attached else spread_words(candidate.plan, workload, pool.count)
-    return ", ".join((plan_text(candidate.plan), *spread, *requests))
+    return ", ".join((plan_text(candidate.plan), *spread_words(candidate, workload), *requests))
 
 
 def _fits(estimate: Estimate) -> str:

@@ -20,7 +20,7 @@ from advisor.memory import ModelBytes, model_bytes
 from advisor.search.found import Found, Glance, PassTime
 from advisor.search.grid import Chips, Divisible, Grid, grid_of, joined, undivided
 from advisor.search.passes import YEAR, Pass, Priced, passes_of, priced, scaled
-from advisor.search.room import Apart, fit_chances, parts_of
+from advisor.search.room import Apart, Parts, fit_chances, parts_of
 from advisor.search.stacks import BORROWED_SHIFT, BORROWED_SIGMA, Stack, chosen_of, stack_for
 from core.advice import Plan
 from core.device import Accelerator
@@ -29,7 +29,7 @@ from core.sketching import prompt_of, routed_experts, sketch_of
 from core.transformer import key_heads_of
 from core.workload import Workload
 
-SIMPLER = 0.01
+_SIMPLER = 0.01
 _LAST_RESORT = 1e6
 """A further way of dividing is taken only when it gains this much."""
 _OTHERS = 3
@@ -139,12 +139,13 @@ class Search:
             count: chips.
             ways: chips of a replica; 0 for any.
         """
-        row = self.row(runtime, chip.key, count, ways)
-        if isinstance(row, str) or self._prepared is None:
-            return str(row)
+        row = self._row(runtime, chip.key, count, ways)
+        if isinstance(row, str):
+            return row
+        assert self._prepared is not None
         return self._found(self._prepared, runtime, self._index[chip.key, count], row, self.timed(runtime).seconds)
 
-    def row(self, runtime: str, key: str, count: int, ways: int) -> int | str:
+    def _row(self, runtime: str, key: str, count: int, ways: int) -> int | str:
         """Return the row of the plan that `best` finds, or why there is none.
 
         Args:
@@ -168,13 +169,14 @@ class Search:
         Args:
             runtime, key, count, ways: as for `best`, the chip by its key.
         """
-        row = self.row(runtime, key, count, ways)
-        if isinstance(row, str) or self._prepared is None:
-            return str(row)
+        row = self._row(runtime, key, count, ways)
+        if isinstance(row, str):
+            return row
+        assert self._prepared is not None
         timed, grid = self.timed(runtime), self._prepared.grid
         replicas = float(grid.data[row]) if self._each else 1.0
         memory = tuple((name, float(part[row])) for name, part in self._prepared.memory.items())
-        return Glance(float(timed.seconds[row]), self.workload.batch * replicas, memory, bool(self._prepared.fits[row]))
+        return Glance(row, float(timed.seconds[row]), self.workload.batch * replicas, memory, bool(self._prepared.fits[row]))
 
     def passes(self, runtime: str, key: str, count: int, row: int) -> tuple[PassTime, ...]:
         """Return the passes of a plan of a runtime on a pool.
@@ -221,7 +223,7 @@ class Search:
             memory,
             need,
             need <= capacity,
-            (1 + SIMPLER * divisions(grid, self.workload.trains)) / fit_chances(memory, need, capacity),
+            handicaps(grid, memory, capacity, trains=self.workload.trains),
             np.array([CHIP_HABITS[pool.silicon.kind].frame_s for pool in pools])[owner],
         )
 
@@ -336,6 +338,16 @@ def _divisible(workload: Workload, sketch: Sketch) -> Divisible:
     length = int(prompt_of(workload)) if workload.unit == "tokens" else 1
     experts = int(sketch.experts) or routed_experts(workload) or 1
     return Divisible(workload.batch, int(heads), max(1, int(sketch.layers)), experts, length, workload.trains)
+
+
+def handicaps(grid: Grid, memory: Parts, capacity: Numbers, *, trains: bool) -> Numbers:
+    """Return times as long as it takes that each plan counts for when one is chosen: for what it asks for, and may not fit.
+
+    Args:
+        grid: plans. memory: of one chip, by part. capacity: bytes of each plan's chip.
+        trains: whether there is a backward pass.
+    """
+    return (1 + _SIMPLER * divisions(grid, trains)) / fit_chances(memory, capacity)
 
 
 def divisions(grid: Grid, trains: bool) -> Numbers:

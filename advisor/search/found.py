@@ -45,8 +45,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """What decides between plans: seconds of a step, samples of all replicas, (name, bytes) of one chip, whether it fits."""
+    """What decides between plans: row as in `Found`, seconds, samples of all replicas, (name, bytes) of a chip, if it fits."""
 
+    row: int
     seconds: float
     samples: float
     memory: tuple[tuple[str, float], ...]

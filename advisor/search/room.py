@@ -51,16 +51,17 @@ def parts_of(model: ModelBytes, grid: Grid, batch: float, apart: Apart, reserve_
     return parts
 
 
-def fit_chances(parts: Parts, need: Numbers, capacity: Numbers) -> Numbers:
+def fit_chances(parts: Parts, capacity: Numbers) -> Numbers:
     """Return the probability that each plan fits, above 0: what `advisor.memory.memory_of` and `chance_within` tell of one.
 
     A step that does not fit is not taken, so time over this chance is what a plan is worth choosing by.
 
     Args:
-        parts: from `parts_of`. need: their sums. capacity: bytes of each plan's chip.
+        parts: from `parts_of`. capacity: bytes of each plan's chip.
     """
     from scipy.special import ndtr  # not needed by a run whose chips are all attached
 
+    need = np.sum(np.stack(list(parts.values())), axis=0)
     loose = need - sum(part for name, part in parts.items() if name in COUNTED)
     sigma = np.maximum(BELIEFS.memory_sigma * loose / need, _LEAST)
     return np.maximum(ndtr(np.log(capacity / need) / sigma), _LEAST)

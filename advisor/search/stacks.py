@@ -74,7 +74,7 @@ def stack_for(runtime: str, model_class: str, regime: str, seen: Mapping[str, fr
     return Stack(own, lender, borrowed=True)
 
 
-_CHOSEN = {"decoder": (0.025, 0.06), "mixture": (0.025, 0.17)}
+_CHOSEN = {"decoder": (0.025, 0.06), "mixture": (0.0, 0.17)}
 
 
 def chosen_of(model_class: str, regime: str) -> tuple[float, float]:

@@ -99,9 +99,11 @@ def test_the_fleet_equals_trying_every_fleet() -> None:
 def _check(problem: ServingProblem, plan: ServingPlan) -> None:
     for name, _ in problem.requests:
         assert sum(part for request, _, part in plan.routing if request == name) == pytest.approx(1)
-    assert sum(part for _, part in plan.fractions) == pytest.approx(1)
+    rates, kinds = dict(problem.requests), {one.name: one for one in problem.replicas}
+    for pool, part in plan.fractions:  # of the requests: each is whole on one replica here
+        here = sum(rates[name] * share for name, route, share in plan.routing if kinds[route.legs[0].replica].pool == pool)
+        assert part == pytest.approx(here / sum(rates.values()))
     assert sum(seconds for _, seconds in plan.terms) == pytest.approx(plan.seconds)
-    kinds = {one.name: one for one in problem.replicas}
     for group in plan.groups:
         assert group.busy <= group.count + 1e-6
         most = kinds[group.replica].most
