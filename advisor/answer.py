@@ -8,12 +8,13 @@ from advisor.answered import EMPTY, Answered, sort_outcomes
 from advisor.attached import Place, Reading, best_peaks, read_place
 from advisor.batches import Batches
 from advisor.compiling import compiled_here
+from advisor.confidence import confidence_of
 from advisor.flips import flips_of
 from advisor.gaps import gaps_of, unheld
 from advisor.interruptions import interruption_words
 from advisor.keeping_up import enough_words
 from advisor.question import Facts, Question
-from advisor.ranking import Contender, confidence_of, ranked, value_of
+from advisor.ranking import Contender, ranked, value_of
 from advisor.rules.case import Code, code_of
 from advisor.screening import Screening, gathered, overall, screen
 from advisor.served import service_words

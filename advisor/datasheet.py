@@ -6,6 +6,7 @@ from math import exp
 
 from advisor.charges import cost_of, energy_of, job_of, service_cost_of, service_energy_of, throughput_of
 from advisor.compiling import compile_time, programs_of
+from advisor.feeding import input_seconds, input_words
 from advisor.interruptions import saved_bytes
 from advisor.memory import memory_of
 from advisor.search import Found, Search
@@ -87,7 +88,7 @@ class Datasheets:
         if isinstance(seen, str):
             return None
         passes = self._search.passes(*key, seen.row)
-        input_s = input_seconds(self._workload, pool.hosts) * seen.samples / self._workload.batch
+        input_s = input_seconds(self._workload, pool) * seen.samples / self._workload.batch
         host_s = seen.seconds - sum(one.times * one.seconds for one in passes)
         return self._workload.batch, with_ends(passes, host_s, max(0.0, input_s - seen.seconds))[-1].seconds
 
@@ -131,7 +132,7 @@ class Datasheets:
 
     def _waits_s(self, found: Found, pool: Pool) -> float:
         """Return the seconds of a step in which it waits for its input."""
-        return max(0.0, input_seconds(self._taken(found), pool.hosts) - found.seconds)
+        return max(0.0, input_seconds(self._taken(found), pool) - found.seconds)
 
     def _taken(self, found: Found) -> Workload:
         """Return the job with as many requests a step as all replicas of a plan take."""
@@ -159,7 +160,7 @@ class Datasheets:
         if isinstance(seen, str):
             return seen
         chance = memory_of(seen.memory).chance_within(chip.memory_bytes) if seen.fits else 0.0
-        waits_s = input_seconds(self._workload, pool.hosts) * seen.samples / self._workload.batch
+        waits_s = input_seconds(self._workload, pool) * seen.samples / self._workload.batch
         return chance, seen.samples / max(seen.seconds, waits_s)
 
     def estimate(self, runtime: Runtime, pool: Pool, chip: Accelerator, ways: int = 0) -> Estimate | str:
@@ -182,41 +183,19 @@ class Datasheets:
         told = _EVIDENCE[found.tier].format(
             key=chip.key, source=chip.source, date=chip.source_date, library=found.library or "the framework"
         )
-        evidence = (told, words_of(found, pool.count), *((SPARSE_UPDATE,) if self._looks_up else ()))
         waits_s = self._waits_s(found, pool)
+        fed = (input_words(workload, pool),) if waits_s > 0 else ()
+        evidence = (told, words_of(found, pool.count), *fed, *((SPARSE_UPDATE,) if self._looks_up else ()))
         step = log_normal(found.seconds + waits_s, found.sigma, found.tier, *evidence).at_least(found.least_s)
         compile_s = compile_time(self._programs, runtime.id, chip.kind, pool.count, self._compiled_here)
         job = job_of(workload, pool, step, compile_s, self._saved)
         return Estimate(
             Candidate(runtime.id, (pool,), found.plan), step, throughput_of(workload, step), memory_of(found.memory), compile_s,
             cost_of(workload, pool, step, job), energy_of(workload, chip, pool.count, step), found.memory, chip.memory_bytes,
-            _shares(found, chip.key, waits_s), found.lower_s, found.upper_s, found.fits, job_s=job, published_of=found.library,
-            utilisation=self._utilisation(chip, pool.count, step),
+            _shares(found, chip.key, waits_s, fed), found.lower_s, found.upper_s, found.fits, job_s=job,
+            published_of=found.library, utilisation=self._utilisation(chip, pool.count, step),
             missing=() if pool.price_usd_per_h is not None else (pool.where or f"no price of {pool.label} known",),
         )
-
-
-DECODED_BYTES_PER_S = 13e6
-"""Bytes a second that one processor of a host decodes of compressed pictures, and roughly of anything that is parsed.
-
-Source: rule R090 and the public threads behind it (13 to 18 MB/s a processor).
-"""
-
-
-def input_seconds(workload: Workload, hosts: int) -> float:
-    """Return seconds that the input of one step takes: to be read from its source, and to be decoded by the hosts.
-
-    Args:
-        workload: the job; 0 where it does not say how large a sample is.
-        hosts: of the pool; processors are those of one host.
-    """
-    data = workload.data
-    if not data.bytes_per_sample:
-        return 0.0
-    step_bytes = workload.batch * data.bytes_per_sample
-    read_s = step_bytes / data.source_bytes_per_s if data.source_bytes_per_s else 0.0
-    decoded_s = step_bytes / (data.host_vcpus * hosts * DECODED_BYTES_PER_S) if data.host_vcpus and data.decode else 0.0
-    return max(read_s, decoded_s)
 
 
 def words_of(found: Found, chips: int) -> str:
@@ -253,12 +232,12 @@ def _by_row(block: Block) -> Block:
     return replace(block, ops_backward=tuple(op for op in block.ops_backward if op.kind != "custom"))
 
 
-def _shares(found: Found, key: str, waits_s: float) -> tuple[Share, ...]:
+def _shares(found: Found, key: str, waits_s: float, fed: tuple[str, ...]) -> tuple[Share, ...]:
     """Return the slices of the step by term, waiting for input among them; their mid values add up to it."""
     spread = exp(Z_80 * found.sigma)
     evidence = (f"cost model on {key}",)
     shares: list[Share] = []
     for term, seconds in (*found.terms, *((("input", waits_s),) if waits_s > 0 else ())):
-        told = Quantity(seconds / spread, seconds, seconds * spread, found.tier, evidence)
+        told = Quantity(seconds / spread, seconds, seconds * spread, found.tier, fed if term == "input" else evidence)
         shares.append(Share(term, ALL_BLOCKS, told.at_least(found.arithmetic_s) if term == "compute" else told))
     return tuple(shares)

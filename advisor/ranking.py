@@ -1,32 +1,24 @@
-"""Orders candidates for an objective, says which cannot be told apart from the best, and how sure the choice is.
+"""Orders candidates for an objective and says which cannot be told apart from the best.
 
 Every estimate is a log-normal belief. Two candidates on one kind of chip share part of their error (the chip's datasheet or
 the state of the machine), so their difference is surer than either figure. Penalties of rules act on the order alone.
 """
 
-import random
 from dataclasses import dataclass
-from math import erf, exp, inf, log, sqrt
+from math import erf, inf, log, sqrt
 
 from advisor.beliefs import BELIEFS, UNCOMPILED_RUNTIMES
 from advisor.charges import steps_charged
-from core.advice import Confidence, Estimate, Plan
+from core.advice import Estimate, Plan
 from core.format import seconds
 from core.probe import RUNTIME_IDS
 from core.quantity import TIERS, Quantity, total
 from core.workload import Workload
 
-DRAWS = 1000
-CONTENDERS = 16
-"""At most this many candidates are drawn against each other; the others are too far behind to win."""
 NEARLY = 0.02
 """Difference of two figures, as a fraction, that is not worth a choice; the regret at which probing stops is the same."""
-FAR = 3.5
-"""Standard deviations behind the best from which on a candidate is not drawn: it wins once in 4,000."""
 LIKELY = 0.75
 """Chance of fitting in memory below which what is as good and fits is chosen."""
-RARE = 1 / 4000
-"""Least chance that another candidate is better, where there is another: draws and bands tell no less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +154,11 @@ def chosen_by(best: Contender, equal: tuple[Contender, ...]) -> str:
     if others and all(_unsure(c) > _unsure(best) for c in others):
         return "it meets the targets more surely at the same figure"
     held_back = [c for c in equal if c.estimate.penalty < best.estimate.penalty]
-    if any(c.value.mid < (1 - NEARLY * (c.value.sigma == 0)) * best.value.mid for c in held_back):
-        return "rules hold back what may need less"
+    less = [c for c in held_back if c.value.mid < (1 - NEARLY * (c.value.sigma == 0)) * best.value.mid]
+    if less:
+        return f"rules hold back {_named(less)}, which may need less"
+    if len(held_back) == len(equal):
+        return f"rules hold back {_named(held_back)}"
     if any(TIERS.index(c.value.tier) > TIERS.index(best.value.tier) for c in ahead):
         return "its figure is better founded"
     level = ahead or [c for c in equal if (c.score, c.step_s) == (best.score, best.step_s)]
@@ -180,6 +175,12 @@ def chosen_by(best: Contender, equal: tuple[Contender, ...]) -> str:
     if compile_s is not None and all(_compile_s(c) > compile_s.mid for c in level):
         return f"it compiles sooner ({seconds(compile_s.mid)})" if compile_s.mid > 0 else "it compiles nothing"
     return "nothing but name and price parts them"
+
+
+def _named(contenders: list[Contender]) -> str:
+    """Return the labels of candidates: the first, and how many more there are."""
+    labels = list(dict.fromkeys(c.estimate.candidate.label for c in contenders))
+    return labels[0] + (f" and {len(labels) - 1} more" if len(labels) > 1 else "")
 
 
 def _tight(contender: Contender) -> bool:
@@ -243,58 +244,7 @@ def ranked(contenders: list[Contender]) -> tuple[tuple[Contender, ...], tuple[Co
     return (best, *rest), equal
 
 
-def confidence_of(order: tuple[Contender, ...], seed: int) -> Confidence | None:
-    """Return the probability that the first is truly best by its ranking score, and the expected regret of choosing it.
-
-    None where there is nothing to choose from, or where nothing meets the targets: then what misses them least leads, and not
-    what is best.
-
-    Args:
-        order: from `ranked`.
-        seed: of the draws.
-    """
-    if not order or order[0].late:
-        return None
-    best = order[0]
-    free = best.value.mid <= 0
-    able = [c for c in order[1:] if not c.late and (c.value.mid <= 0) == free]
-    near = sorted(((_reach(c, best), c) for c in able), key=lambda pair: (pair[0], pair[1].order))[: CONTENDERS - 1]
-    rivals = [c for reach, c in near if reach < FAR]
-    field = [best, *rivals]
-    if len(field) == 1:
-        return Confidence(1.0 - RARE * bool(able), 0.0)
-    draw = random.Random(seed)
-    devices = sorted({c.device for c in field})
-    works = list(dict.fromkeys(c.work for c in field))
-    logs = [(_log_score(c), *_parts(c), devices.index(c.device), works.index(c.work)) for c in field]
-    slack = NEARLY if best.compared.sigma == 0 else 0.0
-    wins, regret = 0, 0.0
-    for _ in range(DRAWS):
-        everywhere = draw.gauss(0.0, 1.0)
-        common = [draw.gauss(0.0, 1.0) for _ in devices]
-        alone = [draw.gauss(0.0, 1.0) for _ in works]
-        values = [mid + everywhere * all_ + common[at] * chip + alone[of] * own for mid, all_, chip, own, at, of in logs]
-        least = min(values)
-        if values[0] <= least + slack:
-            wins += 1
-        else:
-            regret += exp(values[0] - least) - 1.0
-    return Confidence(min(wins / DRAWS, 1.0 - RARE), regret / DRAWS)
-
-
-def _log_score(contender: Contender) -> float:
+def log_score(contender: Contender) -> float:
+    """Return the logarithm of the score, or of the step time where the objective is nothing; 0 where both are."""
     score = contender.score if contender.value.mid > 0 else contender.step_s
     return log(score) if score > 0 else 0.0
-
-
-def _parts(contender: Contender) -> tuple[float, float, float]:
-    """Return the standard deviations that a candidate shares with all, shares with its chip, and has of its own."""
-    sigma, tier = contender.compared.sigma, contender.compared.tier
-    common, chip = BELIEFS.common(tier), BELIEFS.shared(tier)
-    return sigma * sqrt(common), sigma * sqrt(chip - common), sigma * sqrt(1 - chip)
-
-
-def _reach(contender: Contender, best: Contender) -> float:
-    """Return how far behind a rival is in standard deviations; the nearest may still win."""
-    spread = max(difference_sigma(contender, best), 1e-9)
-    return (_log_score(contender) - _log_score(best)) / spread

@@ -24,9 +24,8 @@ from advisor.cost.features import labels_of
 from advisor.cost.known import known_predictor
 from advisor.cost.silicon import silicon_of
 from advisor.search.evaluate import handicaps
-from advisor.search.grid import Chips, grid_of
+from advisor.search.sketched import layout_at, memory_of_plans, plans_of
 from advisor.search.stacks import chosen_of
-from bench.memory_fit import divisible, memory_of_plans
 from catalog.measurements import measurements_text
 from core.quantity import Z_80
 from core.sketch import TRAINING, Setup
@@ -93,23 +92,14 @@ def _searched(setup: Setup) -> float | None:
     """Return ln of how many times sooner the best plan is told to be; None where no plan fits."""
     chip = catalog.accelerator(setup.accelerator)
     silicon = silicon_of(chip, setup.dtype, False)
-    grid = grid_of(divisible(setup), Chips(round(setup.chips), chip.max_domain_chips or 8, chip.kind == "gpu"))
-    if isinstance(silicon, str) or not len(grid):
+    if isinstance(silicon, str):
         return None
+    grid = plans_of(setup, chip)
     parts = memory_of_plans(setup, grid)
     fits = np.sum(np.stack(list(parts.values())), axis=0) <= chip.memory_bytes
     if not fits.any():
         return None
-    plans = [
-        replace(
-            setup, layout=replace(
-                setup.layout, data=int(grid.data[row]), tensor=int(grid.tensor[row]), pipeline=int(grid.pipeline[row]),
-                context=int(grid.context[row]), expert=int(grid.expert[row]), virtual=int(grid.virtual[row]),
-                sharded=int(grid.sharded[row]), micro_batch=float(grid.micro[row]), recompute=float(grid.recompute[row]),
-            )
-        )
-        for row in range(len(grid))
-    ]  # fmt: skip
+    plans = [replace(setup, layout=layout_at(setup, grid, row)) for row in range(len(grid))]
     predictor, labels = known_predictor(training=True), labels_of(setup, silicon)
     seconds = predictor.predict(columns_of([(one, silicon) for one in (setup, *plans)]), labels).seconds
     asked = handicaps(grid, parts, np.full(len(grid), chip.memory_bytes), trains=True)

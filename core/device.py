@@ -225,6 +225,7 @@ class Pool:
         own: what its price is made of where it is the user's own hardware.
         other_terms: on which it is known to be had for less, cheapest first; empty where its price was given or it is here.
         barred: why it cannot be had where it is asked for; empty where it can, as far as is known.
+        vcpus: processors of all its hosts, where its machine or its price list says them.
     """
 
     accelerator: str
@@ -239,6 +240,7 @@ class Pool:
     own: Ownership | None = None
     other_terms: tuple[Offer, ...] = ()
     barred: str = ""
+    vcpus: float | None = None
 
     @property
     def label(self) -> str:

@@ -22,10 +22,12 @@ class LowRank:
     Args:
         rank: of each pair of factors.
         parameter_count: of all adapters, which alone are trained.
+        experts: whether what experts hold in one array has them too.
     """
 
     rank: int
     parameter_count: int
+    experts: bool = False
 
 
 Matrix = tuple[tuple[int, ...], int]

@@ -159,6 +159,16 @@ class Picture:
             for one in block.parameters if one.trained and len(one.shape) == 2
         )  # fmt: skip
 
+    @property
+    def expert_matrices(self) -> tuple[Matrix, ...]:
+        """Trained weight matrices of experts that are held in one array of three axes, one for each expert."""
+        experts = dict(self.facts).get("experts", 0)
+        return tuple(
+            (one.shape[1:], experts * one.count * block.repeats)
+            for block in layers_of(self.blocks)
+            for one in block.parameters if one.trained and len(one.shape) == 3 and one.shape[0] == experts
+        )  # fmt: skip
+
     def values(self, **asked: int) -> dict[str, int]:
         """Return values of all symbols, with some replaced."""
         return {**dict(self.symbols), **{name: value for name, value in asked.items() if name in dict(self.symbols)}}

@@ -100,6 +100,11 @@ class Sketch:
         return not self.by_token and self.kind in ("vision", "recommender", "graph", "other", "recurrent")
 
     @property
+    def heads(self) -> int:
+        """Attention heads of a layer; 1 without attention."""
+        return int(self.attention_flop / 4 / max(1.0, self.head_width) / max(1.0, self.layers)) or 1
+
+    @property
     def fetched_parameters(self) -> float:
         """Input tables of which a forward pass reads the rows of its positions and no more.
 
@@ -160,6 +165,17 @@ class Layout:
     recompute: float = 0.0
     islands: int = 1
 
+    @property
+    def words(self) -> str:
+        """Return in one phrase what is divided how: `fsdp 8, tp 2, 1 sample at a time`."""
+        degrees = (
+            ("fsdp" if self.sharded > 1 else "dp", self.data), ("tp", self.tensor), ("pp", self.pipeline), ("cp", self.context),
+            ("ep", self.expert),
+        )  # fmt: skip
+        micro = "" if self.micro_batch is None else f"{self.micro_batch:g} at a time"
+        words = (*(f"{name} {degree}" for name, degree in degrees if degree > 1), micro, "remat" if self.recompute else "")
+        return ", ".join(filter(None, words))
+
 
 @dataclass(frozen=True, slots=True)
 class Setup:
@@ -181,6 +197,7 @@ class Setup:
         low_rank: whether only adapters are trained.
         binned: whether samples are binned by length, so that less padding is computed; how much less is learned.
         assumed: what was filled in, one phrase each.
+        guessed: `division` and `micro-batch` where `layout` has them by habit, since nobody said.
     """
 
     sketch: Sketch
@@ -199,3 +216,4 @@ class Setup:
     low_rank: bool = False
     assumed: tuple[str, ...] = ()
     binned: bool = False
+    guessed: tuple[str, ...] = ()

@@ -239,8 +239,8 @@ def _pictured(top: Section, task: str, text: object, assumed: list[str]) -> Work
     assumed += picture.notes
     unit, units = ("samples", batch) if length is None else ("tokens", batch * length)
     amounts, arithmetic = (batch, length, unit, units), (dtype, optimizer)
-    title, peaks, matrices = picture.title, found.peaks, picture.matrices
-    return _workload(top, task, found.blocks, amounts, arithmetic, title, picture.format, assumed, peaks, matrices)
+    rest = (assumed, found.peaks, picture.matrices, picture.expert_matrices)
+    return _workload(top, task, found.blocks, amounts, arithmetic, picture.title, picture.format, *rest)
 
 
 def _workload(
@@ -254,11 +254,12 @@ def _workload(
     assumed: list[str],
     peaks: Peaks | None = None,
     matrices: tuple[Matrix, ...] | None = None,
+    experts: tuple[Matrix, ...] = (),
 ) -> Workload:
     batch, length, unit, units = amounts
-    lora = read_lora(top, task, matrices_of(blocks) if matrices is None else matrices)
+    lora = read_lora(top, task, matrices_of(blocks) if matrices is None else matrices, experts)
     if lora is not None:
-        assumed.append(lora_words(lora, blocks))
+        assumed.append(lora_words(lora, blocks, mixture=bool(experts)))
     elif task == "finetune":
         assumed.append("all weights are trained")
     if task in _TASK_NOTES and peaks is None:  # a model that was read has its own dropout

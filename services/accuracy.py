@@ -23,6 +23,7 @@ from advisor.cost import (
 from advisor.cost.features import Labels
 from advisor.cost.fitting import LeftOut
 from advisor.cost.unseen import ChipsLeftOut
+from advisor.search.sketched import divided_to_fit
 from catalog.coefficients import fitted
 from catalog.measurements import measurements_text
 from core.errors import BadInput
@@ -130,10 +131,12 @@ def _sorted(runs: Sequence[PublishedRun]) -> tuple[list[_Usable], list[Refused]]
     for run in runs:
         reason = run.refusal
         if run.setup is not None and run.seconds is not None:
-            silicon = silicon_of(catalog.accelerator(run.setup.accelerator), run.setup.dtype, run.group == "inference")
+            chip = catalog.accelerator(run.setup.accelerator)
+            silicon = silicon_of(chip, run.setup.dtype, run.group == "inference")
             if not isinstance(silicon, str):
-                observation = Observation(run.setup, silicon, run.seconds, source_of(run), run.grade)
-                usable.append(_Usable(run, observation))
+                setup = divided_to_fit(run.setup, chip)
+                observation = Observation(setup, silicon, run.seconds, source_of(run), run.grade)
+                usable.append(_Usable(replace(run, setup=setup), observation))
                 continue
             reason = silicon
         refused.append(Refused(run.id, run.group, run.task, run.model, source_of(run), reason, run.line))

@@ -252,20 +252,29 @@ def _priced(chip: Accelerator, request: PoolRequest, market: _Market) -> Pool:
     known = catalog.slice_of(chip.key, count)
     hosts = known.hosts if known is not None else -(-count // chip.chips_per_host) if chip.chips_per_host else 1
     if usd_per_chip_h is not None:
-        where = GIVEN if request.own is None else OWN
-        return Pool(chip.key, count, chip.kind, usd_per_chip_h * count, where, hosts=hosts, own=request.own)
+        where, vcpus = GIVEN if request.own is None else OWN, _vcpus(request, None)
+        return Pool(chip.key, count, chip.kind, usd_per_chip_h * count, where, hosts=hosts, own=request.own, vcpus=vcpus)
     offer = market.offer(chip, request)
+    vcpus = _vcpus(request, offer)
     if offer is None:
         few = count > 1 and market.offer(chip, replace(request, count=1)) is not None
         of = f"of {request.machine}" if request.machine else "of so many together" if few else ""
         place = ", ".join((*market.where.clouds, *market.where.regions))
         said = " ".join(filter(None, ("no", request.terms, "price", of, "known", f"in {place}" if place else "")))
-        return Pool(chip.key, count, chip.kind, None, said, hosts=hosts)
+        return Pool(chip.key, count, chip.kind, None, said, hosts=hosts, vcpus=vcpus)
     paid = _paid(offer, count, market)
     other = (market.offer(chip, replace(request, terms=terms)) for terms in catalog.TERMS if terms != offer.terms)
     less = sorted((_paid(one, count, market) for one in other if one is not None), key=lambda one: one.usd_per_h)
     less = tuple(one for one in less if one.usd_per_h < paid.usd_per_h)
-    return Pool(chip.key, count, chip.kind, paid.usd_per_h, paid.where, hosts=hosts, other_terms=less)
+    return Pool(chip.key, count, chip.kind, paid.usd_per_h, paid.where, hosts=hosts, other_terms=less, vcpus=vcpus)
+
+
+def _vcpus(request: PoolRequest, offer: Price | None) -> float | None:
+    """Return the processors of a pool's machines, where it was named by one or its price says them; None elsewhere."""
+    machine = catalog.machine_named(request.machine)
+    if machine is not None and machine.vcpus is not None:
+        return machine.vcpus * request.count / machine.chips
+    return None if offer is None or offer.vcpus is None else offer.vcpus * request.count / offer.chips_per_instance
 
 
 def _paid(offer: Price, count: int, market: _Market) -> Offer:

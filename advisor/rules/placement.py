@@ -1,11 +1,11 @@
 """Rules about which class of chip a job belongs on by its size and nature, and what feeds it. They suggest, numbers decide."""
 
-import re
-
+from advisor.feeding import decoding_of
 from advisor.rules import Finding, job_rule, rule
 from advisor.rules.ages import PLATFORM, PRACTICE, SILICON, TPU_ONLY, facts
 from advisor.rules.case import Case, Code
 from advisor.rules.split_case import side_of
+from catalog import slice_of
 from core.format import memory
 
 WHEN_TPU = 'cloud.google.com/tpu/docs/intro-to-tpu, "When to use TPUs" (2026)'
@@ -13,14 +13,6 @@ GUIDE = "cloud.google.com/tpu/docs/performance-guide"
 METADATA = "PyPI metadata and pip resolver, 2026-11-30"
 SMALL_STEP_FLOP = 5e9
 """A step that a large chip does in tens of microseconds: calling it takes as long."""
-RAW = frozenset(("resize", "crop", "augment", "augmentation", "raw"))
-"""Work on pixels that are there already: `bytes_per_sample` are those of the result."""
-PICTURES = frozenset(("jpeg", "jpg", "png", "webp", "image", "images", "pictures"))
-DECODED = RAW | PICTURES | frozenset(("video", "mp4", "audio", "mp3", "flac"))
-PICTURE_BYTES = 110e3
-COMPRESSED_BYTES_PER_S, RAW_BYTES_PER_S = 13e6, 18e6
-"""What one processor works off: 120 pictures of 224 pixels a second, 110 kB each as JPEG, 150 kB as pixels."""
-HOST_PROCESSORS = 45
 FOREIGN_STORES = {
     "boto3": "S3", "s3fs": "S3", "s3torchconnector": "S3", "aiobotocore": "S3", "smart-open-s3": "S3", "awscli": "S3",
     "adlfs": "Azure storage", "azure-storage-blob": "Azure storage", "oci": "OCI storage", "ossfs": "OSS",
@@ -124,7 +116,7 @@ def reading_takes_longer_than_computing(case: Case) -> Finding | None:
 ))
 def tpus_do_not_decode(case: Case) -> Finding | None:
     """Decoding and augmenting on a TPU is left to the processors of its host."""
-    told = _decoding(case, HOST_PROCESSORS * case.fewest)
+    told = _decoding(case)
     if told is None:
         return None
     return Finding(
@@ -140,7 +132,7 @@ def tpus_do_not_decode(case: Case) -> Finding | None:
 ))
 def few_processors_starve_gpus(case: Case) -> Finding | None:
     """Few processors cannot decode as fast as a GPU computes."""
-    told = _decoding(case, None)
+    told = _decoding(case)
     if told is None:
         return None
     return Finding("warn", f"{told}: take more processors, decode on the GPU (DALI, nvImageCodec), or prepare beforehand")
@@ -155,20 +147,17 @@ def _busy_s(case: Case) -> float | None:
     return case.code.flop_per_step / (0.4 * peak * case.fewest)
 
 
-def _decoding(case: Case, usual: float | None) -> str | None:
+def _decoding(case: Case) -> str | None:
     """Return in words that the host decodes slower than the chips compute; None when it keeps up or nobody knows."""
-    data, busy_s = case.workload.data, _busy_s(case)
-    decode = (data.decode or "").lower()
-    words = set(re.split(r"[^a-z0-9]+", decode))
-    processors = data.host_vcpus or usual
-    each_bytes = data.bytes_per_sample or (PICTURE_BYTES if words & PICTURES else None)
-    if not words & DECODED or not each_bytes or processors is None or busy_s is None:
+    busy_s, data = _busy_s(case), case.workload.data
+    if case.attached and not data.host_vcpus:
         return None
-    each = RAW_BYTES_PER_S if words & RAW else COMPRESSED_BYTES_PER_S
-    decode_s = case.workload.batch * each_bytes / (each * processors)
-    if decode_s <= busy_s:
+    known = slice_of(case.key, case.fewest) if case.key else None
+    decoding = decoding_of(data, case.key, case.fewest, 1 if known is None else known.hosts)
+    if decoding is None or busy_s is None or decoding.seconds(case.workload.batch) <= busy_s:
         return None
-    return f"{decode} of a step takes {decode_s:.2g} s of {processors:.0f} processors, computing it {busy_s:.2g} s"
+    decode_s = decoding.seconds(case.workload.batch)
+    return f"{decoding.words}: {decode_s:.2g} s a step, computing it {busy_s:.2g} s"
 
 
 @rule("R091", facts(

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.errors import BadInput
 from core.sketch import Layout
@@ -17,6 +17,8 @@ _OF_NONE = re.compile(r"(?<![a-z])(?:dcn_)?(?:tp|pp|cp|vp|ep|dp|sp|etp|fsdp|hsdp
 """A degree of nothing, which no run has."""
 _PARTLY_RECOMPUTED = re.compile(r"custom remat|offload|selective", re.IGNORECASE)
 _NOT_RECOMPUTED = re.compile(r"remat minimal|minimal remat|activation_checkpointing=False|no remat|remat none", re.IGNORECASE)
+
+_MICRO_BATCH, _PARTS = r"\b(?:mbs|micro-?batch) (\d+)", r"grad_accum (\d+)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +92,7 @@ def layout_of(row: Mapping[str, str], batch: float, tpu: bool) -> Layout:
         raise BadInput(f"{text!r} on {chips:g} chips", f"degrees that divide them, not {ways}", "correct one of them")
     data = max(1, round(chips / ways))
     islands = int(in_words(r"dp(\d{1,7}) over dcn", text) or in_words(r"dcn_\w*?(\d{1,7})", text) or 1)
-    micro = in_words(r"\bmbs (\d+)", notes) or in_words(r"micro-?batch (\d+)", notes) or None
-    parts = in_words(r"grad_accum (\d+)", notes)
+    micro, parts = in_words(_MICRO_BATCH, notes) or None, in_words(_PARTS, notes)
     if micro is None and "micro-batch" in notes:
         micro = positive(row.get("per_device_batch"))
     if micro is None:
@@ -110,6 +111,29 @@ def layout_of(row: Mapping[str, str], batch: float, tpu: bool) -> Layout:
         recompute=_recomputed(notes, framework, tpu),
         islands=islands,
     )
+
+
+def guessed_of(row: Mapping[str, str]) -> tuple[str, ...]:
+    """Return which of `division` and `micro-batch` nobody stated of a run, so that its layout has them by habit.
+
+    Args:
+        row: one published row.
+    """
+    notes = row.get("notes", "")
+    micro = in_words(_MICRO_BATCH, notes) or in_words(_PARTS, notes) or "micro-batch" in notes
+    return (*(() if row.get("parallelism", "").strip() else ("division",)), *(() if micro else ("micro-batch",)))
+
+
+def answering(layout: Layout, heads: int, domain: int) -> Layout:
+    """Return the usual layout of a language model that answers on several chips: tensor parallel, replicas beyond one domain.
+
+    Args:
+        layout: of plain replicas, one on each chip. heads: of its attention. domain: chips that the fast link joins.
+    """
+    tensor = next((ways for ways in range(min(layout.data, domain), 0, -1) if layout.data % ways == 0 and heads % ways == 0), 1)
+    data = layout.data // tensor
+    micro = None if layout.micro_batch is None else layout.micro_batch * tensor
+    return replace(layout, data=data, tensor=tensor, micro_batch=micro)
 
 
 def _degree(name: str, text: str) -> int:

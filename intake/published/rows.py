@@ -12,7 +12,7 @@ from core.device import Accelerator
 from core.errors import BadInput, TandemError
 from core.sketch import DECODE, FORWARD, PREFILL, SERVING, TRAINING, Setup, Sketch
 from intake.published.architecture import in_words, sketch_from
-from intake.published.arrangement import amounts_of, layout_of
+from intake.published.arrangement import amounts_of, answering, guessed_of, layout_of
 from intake.published.checks import LINE, SIZES, as_compared, check_parameters, check_row
 from intake.published.reference import target_of
 from intake.published.spelling import (
@@ -218,7 +218,11 @@ def _setup(row: Mapping[str, str], chip: Accelerator) -> Setup:
     chips = number(row.get("n_devices")) or 1.0
     if chip.key in TWO_DEVICES:
         chips /= 2
-    layout = layout_of(row, amounts.batch, chip.kind == "tpu")
+    layout, guessed = layout_of(row, amounts.batch, chip.kind == "tpu"), guessed_of(row)
+    divided: tuple[str, ...] = ()
+    if "division" in guessed and chips > 1 and regime in (PREFILL, DECODE, SERVING) and sketch.attention_flop:
+        layout = answering(layout, sketch.heads, chip.max_domain_chips or round(chips))
+        divided = (f"divided as {layout.words}: not stated",)
     dtype = precision_of(row.get("precision", ""))
     unsaid = () if dtype else (f"precision bf16: {row.get('precision') or 'not stated'}",)
     setup = Setup(
@@ -236,8 +240,9 @@ def _setup(row: Mapping[str, str], chip: Accelerator) -> Setup:
         _packed(row, sketch, regime),
         _fixed_cache(row, amounts.length, regime),
         "lora" in row["task"].lower(),
-        (*amounts.assumed, *unsaid),
+        (*amounts.assumed, *unsaid, *divided),
         _binned(row, sketch, regime),
+        guessed,
     )
     if not 0 < length < MOST_COUNT or not 0 <= output < MOST_COUNT:
         raise BadInput(f"{length:g} positions and {output:g} tokens", "at least one position", "correct seq_len and the notes")

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from advisor import advise
+from advisor.confidence import RARE, confidence_of
 from advisor.flips import flips_of
-from advisor.ranking import RARE, Contender, chance_faster, confidence_of, ranked
+from advisor.ranking import Contender, chance_faster, ranked
 from core.advice import Candidate, Estimate, Plan, Recommendation, Served
 from core.codec import from_json, to_json
 from core.device import Ownership, Pool
@@ -331,3 +332,36 @@ def test_own_hardware_twice_flips_by_its_prices() -> None:
     )
     told = advise(question(transformer(total=Total(steps=1e5)), pools=pools, objective="cost", runtimes=(runtime("jax"),)))
     assert any(flip.what == "use of 8 x h100-sxm (0.9)" for flip in told.flips)
+
+
+def aiming(name: str, usd: float, chance: float, *, late: bool = False, key: str = "h100-sxm", sigma: float = 0.1) -> Contender:
+    made = contender(name, usd, sigma, "datasheet", key=key, price=1.0, late=late)
+    return replace(made, estimate=replace(made.estimate, target_chance=chance))
+
+
+def confident(*contenders: Contender) -> float:
+    sure = confidence_of(ranked(list(contenders))[0], 0)
+    assert sure is not None
+    return sure.p_best
+
+
+def test_what_may_miss_its_targets_is_the_best_only_where_it_meets_them() -> None:
+    assert confident(aiming("cheap", 1.0, 0.58), aiming("sure", 3.0, 1.0, key="b200")) == pytest.approx(0.58, abs=0.04)
+    assert confident(aiming("cheap", 1.0, 1.0), aiming("sure", 3.0, 1.0, key="b200")) == 1.0 - RARE
+
+
+def test_what_probably_misses_them_is_the_best_where_it_meets_them_for_less() -> None:
+    assert confident(aiming("sure", 3.0, 1.0), aiming("cheap", 1.0, 0.3, late=True, key="b200")) == pytest.approx(0.7, abs=0.04)
+
+
+def test_where_nothing_meets_them_the_nearest_is_the_best() -> None:
+    together = confident(aiming("near", 1.0, 0.58), aiming("far", 3.0, 0.2, late=True))
+    assert together > 0.95  # whatever lets the first miss lets the second miss by more
+    assert confident(aiming("alone", 1.0, 0.58)) == 1.0
+
+
+def test_a_price_counts_where_what_is_free_may_be_late() -> None:
+    owned = aiming("owned", 1.0, 0.6, key="cpu:0")
+    free = replace(owned, value=log_normal(0.0, 0.0, "datasheet", "test"))
+    assert confident(free, aiming("rented", 3.0, 1.0)) == pytest.approx(0.6, abs=0.04)
+    assert confident(replace(free, estimate=replace(free.estimate, target_chance=1.0)), aiming("rented", 3.0, 1.0)) == 1.0 - RARE

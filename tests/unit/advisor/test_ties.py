@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from advisor import advise
 from advisor.beliefs import BELIEFS
+from advisor.confidence import confidence_of
 from advisor.flips import flips_of
-from advisor.ranking import NEARLY, Contender, chance_faster, chosen_by, confidence_of, indistinguishable, ranked
+from advisor.ranking import NEARLY, Contender, chance_faster, chosen_by, indistinguishable, ranked
 from core.advice import SURE, Candidate, Estimate, Plan
 from core.device import Pool
 from core.quantity import exact, log_normal
@@ -74,7 +75,8 @@ def test_a_better_founded_figure_is_chosen_and_says_so() -> None:
 
 def test_rules_that_hold_back_what_may_need_less_are_named() -> None:
     held, free = contender("held", 1.0, penalty=0.5), contender("free", 1.05)
-    assert chosen(held, free) == ("free", ("held",), "rules hold back what may need less")
+    assert chosen(held, free) == ("free", ("held",), "rules hold back held on cpu:0, which may need less")
+    assert chosen(contender("held", 1.06, penalty=0.5), free) == ("free", ("held",), "rules hold back held on cpu:0")
 
 
 def test_figures_that_differ_in_nothing_say_so_and_a_clear_lead_has_no_tie() -> None:

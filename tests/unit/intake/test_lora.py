@@ -28,16 +28,29 @@ def test_a_rank_is_said_alone_or_by_name(said: object) -> None:
     assert "all weights are trained" not in found.assumptions
 
 
+MIXTURE = {"model_type": "mixtral", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000,
+           "num_key_value_heads": 2, "intermediate_size": 96, "num_local_experts": 4, "num_experts_per_tok": 2}  # fmt: skip
+
+
 def test_a_model_that_was_read_has_the_adapters_that_its_inspection_tells(tmp_path: Path) -> None:
-    config = {"model_type": "mixtral", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000,
-              "num_key_value_heads": 2, "intermediate_size": 96, "num_local_experts": 4, "num_experts_per_tok": 2}  # fmt: skip
-    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "config.json").write_text(json.dumps(MIXTURE))
     text = "schema: 1\ntask: finetune\nmodel: {config: config.json}\nbatch: 2\nlength: 32\nlora: 8\n"
     found = intake.read_text(text, tmp_path)
     layer = (64 + 64) * 2 + (64 + 32) * 2 + 64 + 4  # q and o, k and v, the router; experts are one array of three axes
     assert found.workload.lora == LowRank(8, 2 * 8 * layer)
     picture = unpacked(json.loads(found.document)["model"]["picture"])
     assert models.adapter(picture, 8).parameter_count == 2 * 8 * layer
+    assert any("every linear layer but the experts', which PEFT passes over" in one for one in found.workload.assumptions)
+
+
+def test_experts_have_adapters_where_they_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(MIXTURE))
+    text = "schema: 1\ntask: finetune\nmodel: {config: config.json}\nbatch: 2\nlength: 32\nlora: {rank: 8, experts: true}\n"
+    found = intake.read_text(text, tmp_path).workload
+    layer = (64 + 64) * 2 + (64 + 32) * 2 + 64 + 4
+    experts = 4 * ((64 + 2 * 96) + (96 + 64))  # gate and up in one array, down in another
+    assert found.lora == LowRank(8, 2 * 8 * (layer + experts), experts=True)
+    assert any("on every linear layer and on the experts are trained" in one for one in found.assumptions)
 
 
 def test_without_it_all_weights_are_trained() -> None:
@@ -53,6 +66,8 @@ def test_without_it_all_weights_are_trained() -> None:
     ({"lora": {}}, "lora.rank"),
     ({"lora": "big"}, "lora.rank"),
     ({"lora": {"rank": 16, "alpha": 32}}, "alpha"),
+    ({"lora": {"rank": 16, "experts": True}}, "a mixture of experts"),
+    ({"lora": {"rank": 16, "experts": "all"}}, "lora.experts"),
     ({"lora": 16, "task": "train"}, "write task: finetune"),
     ({"lora": 16, "task": "infer", "length": None, "prompt": 8, "output": 8}, "write task: finetune"),
     ({"lora": 4, "model": {"preset": "resnet-50"}, "length": None, "image": 224}, "linear layers"),

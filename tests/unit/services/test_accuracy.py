@@ -9,6 +9,7 @@ import pytest
 
 from advisor.cost import columns_of, known_predictor, labels_of
 from advisor.cost.silicon import silicon_of
+from advisor.search.sketched import divided_to_fit
 from catalog import accelerator
 from catalog.measurements import measurements_text
 from core.errors import BadInput
@@ -50,10 +51,12 @@ def known_prediction(text: str) -> tuple[float, float]:
     assert run.setup is not None
     assert run.seconds is not None
     assert run.metric is not None
-    silicon = silicon_of(accelerator(run.setup.accelerator), run.setup.dtype, run.group == "inference")
+    chip = accelerator(run.setup.accelerator)
+    silicon, setup = silicon_of(chip, run.setup.dtype, run.group == "inference"), divided_to_fit(run.setup, chip)
     assert not isinstance(silicon, str)
-    labels = labels_of(run.setup, silicon, run.grade)
-    told = known_predictor(run.group == "training").predict(columns_of([(run.setup, silicon)]), labels)
+    told = known_predictor(run.group == "training").predict(
+        columns_of([(setup, silicon)]), labels_of(setup, silicon, run.grade)
+    )
     return run.metric.value * run.seconds / float(told.seconds[0]), float(told.sigma[0])
 
 

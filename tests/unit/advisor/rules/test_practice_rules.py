@@ -258,7 +258,7 @@ SILENT: dict[str, tuple[Case, ...]] = {
     "R205": (case("jax", "tpu-v3", **on("tpu-v3", 4)),
         case("jax", "tpu-v3", RESNET, **on("tpu-v3", 8)), case("jax", "tpu-v3", WRITES)),
     "R206": (
-        case("torch-compile", "h100-sxm", RESNET, data={"decode": "jpeg", "bytes_per_sample": 110000}),
+        case("torch-compile", "h100-sxm", RESNET, data={"decode": "jpeg with DALI", "bytes_per_sample": 110000}),
         case("torch-compile", "h100-sxm", RESNET, data={"decode": "jpeg", "bytes_per_sample": 110000, "host_vcpus": 900}),
         case("torch-compile", "h100-sxm", RESNET, data={"decode": "tokenise", "bytes_per_sample": 110000, "host_vcpus": 4}),
     ),

@@ -1,0 +1,123 @@
+"""How sure a choice is: in how many of a thousand drawn worlds the first is the best that meets the targets.
+
+In a world every candidate's step takes what its band allows: part of the error is shared by all, part by those on one kind of
+chip. All figures of a candidate come from its step time and are off together, so the same draw says whether it meets its targets.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, sqrt
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.beliefs import BELIEFS
+from advisor.ranking import NEARLY, Contender, difference_sigma, log_score
+from core.advice import Confidence
+
+DRAWS = 1000
+CONTENDERS = 16
+"""At most this many candidates are drawn against each other; the others are too far behind to win."""
+FAR = 3.5
+"""Standard deviations behind the best from which on a candidate is not drawn: it wins once in 4,000."""
+RARE = 1 / 4000
+"""Least chance that another candidate is better, where there is another: draws and bands tell no less."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A candidate as it is drawn.
+
+    Args:
+        score: logarithm of what is compared.
+        sigma: of it; 0 where the figure is known.
+        late_sigma: of what its targets limit.
+        limit: standard deviations of the step's error within which all targets are met; infinite without any.
+        parts: shares of the error's standard deviation that all have, that those on its chip have, and of its own.
+        device, work: which of the drawn ones are its chip's and its own.
+    """
+
+    score: float
+    sigma: float
+    late_sigma: float
+    limit: float
+    parts: tuple[float, float, float]
+    device: int
+    work: int
+
+
+def confidence_of(order: Sequence[Contender], seed: int) -> Confidence | None:
+    """Return the probability that the first is truly best by its ranking score, and the expected regret of choosing it.
+
+    Best is what needs least of all that meets the targets; where nothing does, what misses them least. None where there is
+    nothing to choose from, or where by middle values nothing meets the targets: then what misses them least leads, and not what
+    is best.
+
+    Args:
+        order: from `ranked`.
+        seed: of the draws.
+    """
+    if not order or order[0].late:
+        return None
+    best = order[0]
+    rivals = _rivals(best, order[1:])
+    if not rivals:
+        return Confidence(1.0 - RARE * any(not c.late for c in order[1:]), 0.0)
+    field = [best, *rivals]
+    devices = sorted({c.device for c in field})
+    works = list(dict.fromkeys(c.work for c in field))
+    free = best.value.mid <= 0
+    drawn = [_drawn(c, free, devices.index(c.device), works.index(c.work)) for c in field]
+    errors, limits = _errors(drawn, len(devices), len(works), seed), np.array([one.limit for one in drawn])
+    over = np.maximum(0.0, (errors - limits) * np.array([one.late_sigma for one in drawn]))
+    values = np.array([one.score for one in drawn]) + errors * np.array([one.sigma for one in drawn])
+    nearest = over <= over.min(axis=1, keepdims=True)
+    least = np.where(nearest, values, inf).min(axis=1)
+    slack = NEARLY if best.compared.sigma == 0 else 0.0
+    wins = nearest[:, 0] & (values[:, 0] <= least + slack)
+    regret = np.where(wins, 0.0, np.maximum(0.0, np.exp(values[:, 0] - least) - 1.0))
+    return Confidence(min(float(wins.mean()), 1.0 - RARE), float(regret.mean()))
+
+
+def _errors(drawn: Sequence[_Drawn], devices: int, works: int, seed: int) -> NDArray[np.float64]:
+    """Return the errors of candidates in every world, in standard deviations of their own; shape (draws, candidates)."""
+    draw = np.random.default_rng(seed)
+    everywhere, chips, own = (draw.standard_normal((DRAWS, count)) for count in (1, devices, works))
+    parts = np.array([one.parts for one in drawn]).T
+    of_chip, of_own = chips[:, [one.device for one in drawn]], own[:, [one.work for one in drawn]]
+    return np.asarray(everywhere * parts[0] + of_chip * parts[1] + of_own * parts[2])
+
+
+def _rivals(best: Contender, others: Sequence[Contender]) -> list[Contender]:
+    """Return who may win: those near the best by their score, and those that may meet targets which the best may miss."""
+    free, unsure = best.value.mid <= 0, _chance(best) < 1.0 - RARE
+    able = [
+        c for c in others
+        if ((c.value.mid <= 0) == free or (free and unsure)) and (not c.late or _chance(c) > RARE)
+    ]  # fmt: skip
+    near = sorted(((_reach(c, best), c) for c in able), key=lambda pair: (pair[0], pair[1].order))
+    return [c for reach, c in near if reach < FAR or (unsure and _chance(c) > _chance(best))][: CONTENDERS - 1]
+
+
+def _chance(contender: Contender) -> float:
+    """Return the chance that all targets are met; 1 where there are none."""
+    chance = contender.estimate.target_chance
+    return 1.0 if chance is None else chance
+
+
+def _drawn(contender: Contender, free: bool, device: int, work: int) -> _Drawn:
+    """Return a candidate as it is drawn; what costs something comes after all that is free, where the best is."""
+    compared, step, chance = contender.compared, contender.estimate.step_time_s, _chance(contender)
+    common, chip = BELIEFS.common(compared.tier), BELIEFS.shared(compared.tier)
+    limit = inf if chance >= 1 else -inf if chance <= 0 else NormalDist().inv_cdf(chance)
+    late_sigma = compared.sigma if step is None else step.sigma
+    parts = (sqrt(common), sqrt(chip - common), sqrt(1 - chip))
+    score = inf if free and contender.value.mid > 0 else log_score(contender)
+    return _Drawn(score, compared.sigma, late_sigma, limit, parts, device, work)
+
+
+def _reach(contender: Contender, best: Contender) -> float:
+    """Return how far behind a rival is in standard deviations; the nearest may still win."""
+    spread = max(difference_sigma(contender, best), 1e-9)
+    return (log_score(contender) - log_score(best)) / spread
