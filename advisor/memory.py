@@ -96,7 +96,7 @@ def model_bytes(workload: Workload, *, whole_tables: bool = False) -> ModelBytes
         activations=float(peaks.training_bytes if peaks else workload.activation_bytes),
         remat_activations=remat_activation_bytes(workload),
         forward_activations=float(peaks.forward_bytes) if peaks else 2.0 * largest_input_bytes(workload),
-        cache=float(peaks.cache_bytes) if peaks else cache_bytes(workload),
+        cache=(float(peaks.cache_bytes) if peaks else cache_bytes(workload)) * workload.kept_share,
         workspace=0.0 if peaks else workspace_bytes(workload),
         largest_layer=max((block.parameter_count for block in workload.blocks if not block.is_table), default=0) * width,
         row_gradients=sum(table.repeats * table.updated_parameter_count for table in tables) * width,

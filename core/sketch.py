@@ -24,6 +24,19 @@ CLASSES = (
 )
 
 
+Windows = tuple[tuple[float, float], ...]
+"""(part of the attention layers, positions that they look back at most); the rest look at everything."""
+
+
+def reach(windows: Windows, context: float) -> float:
+    """Return how many of the positions before it a position looks at, over all layers: what is kept of them, too.
+
+    Args:
+        windows: of the model. context: positions that there are.
+    """
+    return context - sum(part * max(0.0, context - width) for part, width in windows)
+
+
 @dataclass(frozen=True, slots=True)
 class Sketch:
     """A model, per position of one forward pass.
@@ -49,7 +62,7 @@ class Sketch:
         saved_elements: activations kept for the backward pass, 2-byte elements; None where they are not known.
         kernels: operations of one forward pass. serial: small steps of it that wait for one another (recurrence).
         products: (columns, depth, part of the products' FLOPs) of the products, for the tiles that they fill.
-        windows: (part of the layers, keys that they look back at most); the rest look at everything.
+        windows: how far its attention looks back.
         causal: whether a position sees only those before it.
         trained: part of the parameters that is trained.
         length: positions of one sample when it is fixed by the model (197 patches), else 0.
@@ -83,7 +96,7 @@ class Sketch:
     kernels: float = 0.0
     serial: float = 0.0
     products: tuple[tuple[float, float, float], ...] = ()
-    windows: tuple[tuple[float, float], ...] = ()
+    windows: Windows = ()
     causal: bool = False
     trained: float = 1.0
     length: float = 0.0

@@ -99,6 +99,7 @@ def sketch_of(workload: Workload) -> Sketch:
         kernels=sums.kernels,
         serial=sums.serial,
         products=_shapes(sums),
+        windows=workload.windows,
         causal=sums.causal,
         length=sequence,
         by_token=workload.unit == "tokens",

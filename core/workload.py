@@ -10,6 +10,7 @@ from typing import TypeAlias
 from core.device import Ownership
 from core.low_rank import LowRank, through_frozen
 from core.ops import Op
+from core.sketch import Windows, reach
 
 TASKS = ("train", "finetune", "infer", "serve", "preprocess", "rl")
 STEPS_WITHOUT_TOTAL = 1000.0
@@ -255,6 +256,7 @@ class Workload:
         requests: classes of requests that are to be served; empty where the targets tell one.
         rollouts: how samples come about, for reinforcement learning; None where nothing is said of it.
         lora: low-rank adapters, which alone are trained; None where all weights are.
+        windows: how far attention looks back, where not at everything; operations count it in full.
         peaks: memory over time of a model that was read from a file; None where it follows from the blocks.
         assumptions: what Tandem filled in and the user did not say, one short phrase each; shown as chips.
     """
@@ -282,6 +284,12 @@ class Workload:
     requests: tuple[RequestClass, ...] = ()
     rollouts: Rollouts | None = None
     lora: LowRank | None = None
+    windows: Windows = ()
+
+    @property
+    def kept_share(self) -> float:
+        """Part of the keys and values of all positions that layers keep: all of them without windows."""
+        return reach(self.windows, self.length) / self.length if self.length else 1.0
 
     @property
     def trains(self) -> bool:

@@ -5,12 +5,14 @@ arithmetic and is not modelled becomes an assumption.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from core.errors import BadInput
+from core.sketch import Windows
 from core.workload import Size
 from intake.sizes import items_of, whole_number
+from intake.windows import windows_of
 from intake.wording import fault, unknown
 
 _ACTIVATIONS = {
@@ -34,12 +36,14 @@ class ReadConfig:
         config: its sizes.
         image: pixels of each side it was trained on; None for token models.
         assumptions: what was not said or is not modelled, one short phrase each.
+        windows: how far its attention looks back.
     """
 
     family: str
     config: dict[str, Size]
     image: int | None
     assumptions: tuple[str, ...]
+    windows: Windows = ()
 
 
 class _Keys:
@@ -98,7 +102,7 @@ def read_config(values: Mapping[str, object]) -> ReadConfig:
         raise unknown("model.config", "model_type", kind, _READERS)
     read = _READERS[kind](_Keys(values))
     extra = ("quantisation of the checkpoint is not counted",) if values.get("quantization_config") else ()
-    return ReadConfig(read.family, read.config, read.image, read.assumptions + extra)
+    return replace(read, assumptions=read.assumptions + extra, windows=windows_of(values) if read.family == "decoder" else ())
 
 
 def _gpt2(keys: _Keys) -> ReadConfig:
@@ -130,8 +134,6 @@ def _llama(keys: _Keys) -> ReadConfig:
     notes: list[str] = []
     if keys.flag("attention_bias", False) or keys.flag("mlp_bias", False) or keys.values.get("model_type") == "qwen2":
         notes.append("biases of single projections are left out (under 0.1 % of the parameters)")
-    if keys.values.get("sliding_window") and keys.values.get("use_sliding_window", True):
-        notes.append("sliding window attention is counted in full")
     return ReadConfig(
         "decoder",
         {
@@ -242,6 +244,8 @@ _KEPT = (
     "mlp_bias",
     "sliding_window",
     "use_sliding_window",
+    "max_window_layers",
+    "layer_types",
     "max_position_embeddings",
     "type_vocab_size",
     "patch_size",

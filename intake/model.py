@@ -10,6 +10,7 @@ from catalog import preset
 from core.codec import parse_json
 from core.format import count
 from core.picture import Picture
+from core.sketch import Windows
 from core.workload import Block, Size
 from intake.families import Family, families
 from intake.fields import Section
@@ -51,6 +52,7 @@ class ModelChoice:
         image: pixels of each side that a configuration names; None when it names none.
         assumptions: what was filled in, one short phrase each.
         source: where the sizes come from.
+        windows: how far attention looks back.
     """
 
     title: str
@@ -60,6 +62,7 @@ class ModelChoice:
     image: int | None
     assumptions: tuple[str, ...]
     source: str
+    windows: Windows = ()
 
 
 def model_source(model: Mapping[str, object]) -> str:
@@ -233,7 +236,7 @@ def _from_config(values: Mapping[str, object], overrides: Mapping[str, object]) 
     read = read_config(values)
     config, notes = _overridden(read.family, read.config, overrides)
     return ModelChoice(f"{values['model_type']} from a config.json", families()[read.family], config, {}, read.image,
-                       (*read.assumptions, *notes), "config.json")
+                       (*read.assumptions, *notes), "config.json", read.windows)
 
 
 def _overridden(family: str, base: Mapping[str, Size], overrides: Mapping[str, object]) -> tuple[Sizes, tuple[str, ...]]:

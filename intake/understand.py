@@ -11,6 +11,7 @@ from core.errors import BadInput
 from core.low_rank import Matrix, matrices_of
 from core.ops import COMPUTE_DTYPES as DTYPES
 from core.picture import FIXED_LENGTH
+from core.sketch import Windows
 from core.symbols import BATCH, LENGTH
 from core.workload import OBJECTIVES, OPTIMIZERS, TASKS, Block, Peaks, Size, Total, Workload
 from intake.at_once import batch_while_open, held, is_at_a_rate, is_open, while_open
@@ -26,7 +27,9 @@ from intake.presets import SCHEMA, preset_document, sizes_asked
 from intake.requests import read_requests
 from intake.rollouts import read_rollouts
 from intake.sections import read_data, read_existing, read_targets, read_total, read_where
+from intake.step_sizes import MOST_BATCH, MOST_IMAGE, MOST_LENGTH, shape_of, size_of
 from intake.syntax import MOST_CHARACTERS, parse
+from intake.windows import window_words, windows_from
 from intake.wording import fault
 
 KEYS = (
@@ -35,12 +38,10 @@ KEYS = (
 )  # fmt: skip
 TRAINING_DTYPES = tuple(name for name in DTYPES if name.startswith(("fp", "bf", "tf")) and name != "fp4")
 MOST_BYTES = 4 * MOST_CHARACTERS
-MOST_BATCH, MOST_LENGTH, MOST_IMAGE = 10**6, 10**7, 16_384
 MOST_PARAMETERS, MOST_FLOP = 1e14, 1e24
 USUAL_BATCH = 8
 """Of a model file that comes without one."""
 _TRAINING = ("train", "finetune", "rl")
-_GENERATING = ("infer", "serve")
 _PRESET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(:[A-Za-z0-9_-]*)?")
 _TASK_NOTES = {
     "train": "dropout is 0",
@@ -180,7 +181,7 @@ def _of_family(top: Section, task: str, choice: ModelChoice, assumed: list[str])
     defaults = sizes_asked(choice.defaults, task)
     dtype, optimizer = _arithmetic(top, task, defaults, assumed)
     batch = _batch(top, task, defaults, assumed)
-    shape = _shape(top, task, choice, Shape(batch, dtype), defaults, assumed)
+    shape = shape_of(top, task, choice, Shape(batch, dtype), defaults, assumed)
     assumed.extend(choice.assumptions)
     blocks = choice.family.build(choice.config, shape)
     if shape.output is not None and shape.prompt is not None:
@@ -190,7 +191,8 @@ def _of_family(top: Section, task: str, choice: ModelChoice, assumed: list[str])
         length = shape.length
         units = batch * length if choice.family.unit == "tokens" and length is not None else batch
     return _workload(
-        top, task, blocks, (batch, length, choice.family.unit, units), (dtype, optimizer), choice.title, choice.source, assumed
+        top, task, blocks, (batch, length, choice.family.unit, units), (dtype, optimizer), choice.title, choice.source, assumed,
+        windows=choice.windows,
     )
 
 
@@ -227,9 +229,10 @@ def _pictured(top: Section, task: str, text: object, assumed: list[str]) -> Work
         assumed.append("one call of the model, whose sizes are fixed, is a step of one sample")
     length = None
     if follows(picture, LENGTH):
-        length = _size(top, "length", MOST_LENGTH, {"length": dict(picture.symbols)[LENGTH]}, assumed, "since none was given")
+        length = size_of(top, "length", MOST_LENGTH, {"length": dict(picture.symbols)[LENGTH]}, assumed, "since none was given")
     elif FIXED_LENGTH in dict(picture.facts):
-        length = _size(top, "length", MOST_LENGTH, {"length": dict(picture.facts)[FIXED_LENGTH]}, assumed, "since none was given")
+        fixed = {"length": dict(picture.facts)[FIXED_LENGTH]}
+        length = size_of(top, "length", MOST_LENGTH, fixed, assumed, "since none was given")
         if length != dict(picture.facts)[FIXED_LENGTH]:
             raise fault("length", length, f"{dict(picture.facts)[FIXED_LENGTH]}, for which the model was read, as its operations "
                         "change with the length", "give the model file again with this length")
@@ -239,7 +242,7 @@ def _pictured(top: Section, task: str, text: object, assumed: list[str]) -> Work
     assumed += picture.notes
     unit, units = ("samples", batch) if length is None else ("tokens", batch * length)
     amounts, arithmetic = (batch, length, unit, units), (dtype, optimizer)
-    rest = (assumed, found.peaks, picture.matrices, picture.expert_matrices)
+    rest = (assumed, found.peaks, picture.matrices, picture.expert_matrices, windows_from(dict(picture.facts)))
     return _workload(top, task, found.blocks, amounts, arithmetic, picture.title, picture.format, *rest)
 
 
@@ -255,6 +258,7 @@ def _workload(
     peaks: Peaks | None = None,
     matrices: tuple[Matrix, ...] | None = None,
     experts: tuple[Matrix, ...] = (),
+    windows: Windows = (),
 ) -> Workload:
     batch, length, unit, units = amounts
     lora = read_lora(top, task, matrices_of(blocks) if matrices is None else matrices, experts)
@@ -262,6 +266,7 @@ def _workload(
         assumed.append(lora_words(lora, blocks, mixture=bool(experts)))
     elif task == "finetune":
         assumed.append("all weights are trained")
+    assumed += [window_words(windows)] if windows else []
     if task in _TASK_NOTES and peaks is None:  # a model that was read has its own dropout
         assumed.append(_AT_A_RATE if is_at_a_rate(top, task) else _TASK_NOTES[task])
     if any(_masks_half(block) for block in blocks):
@@ -290,6 +295,7 @@ def _workload(
         assumptions=tuple(assumed), source=source, peaks=peaks,
         requests=read_requests(top, task),
         rollouts=read_rollouts(top, task, length), lora=lora,
+        windows=windows,
     )
     return _within_reason(workload)
 
@@ -337,62 +343,5 @@ def _arithmetic(top: Section, task: str, defaults: Mapping[str, Size], assumed: 
 def _batch(top: Section, task: str, defaults: Mapping[str, Size], assumed: list[str], why: str = "as the preset says") -> int:
     """Return the batch that the document or its preset gives, or what stands for it while it is open."""
     if not is_open(top, task):
-        return _size(top, "batch", MOST_BATCH, defaults, assumed, why)
+        return size_of(top, "batch", MOST_BATCH, defaults, assumed, why)
     return batch_while_open(assumed)
-
-
-def _size(
-    top: Section, key: str, high: int, defaults: Mapping[str, Size], assumed: list[str], why: str = "as the preset says"
-) -> int:
-    """Return a size that the document or its preset gives, or the default, which is assumed for a reason."""
-    given = top.whole(key, 1, high)
-    if given is not None:
-        return given
-    default = defaults.get(key)
-    if not isinstance(default, int):
-        raise BadInput(f"no key {key!r}", f"a whole number from 1 to {high:,}", f"add {key}: ...")
-    assumed.append(f"{key} {default:,}, {why}")
-    return default
-
-
-def _shape(top: Section, task: str, choice: ModelChoice, shape: Shape, defaults: Mapping[str, Size], assumed: list[str]) -> Shape:
-    """Return the shape of the input: nothing, an image, a length, or a prompt and an output."""
-    family = choice.family
-    _refuse_unfit(top, task, choice)
-    if family.needs == "image":
-        image_defaults = defaults or ({"image": choice.image} if choice.image is not None else {})
-        return Shape(shape.batch, shape.dtype, image=_size(top, "image", MOST_IMAGE, image_defaults, assumed))
-    if not family.needs:
-        return shape
-    asked = top.has("prompt") or top.has("output") or ("output" in defaults and not top.has("length"))
-    if family.generates and task in _GENERATING and asked:
-        if not top.has("output") and "output" not in defaults:
-            return Shape(shape.batch, shape.dtype, length=_size(top, "prompt", MOST_LENGTH, defaults, assumed))
-        prompt = _size(top, "prompt", MOST_LENGTH, defaults, assumed)
-        output = _size(top, "output", MOST_LENGTH, defaults, assumed)
-        _check_positions(choice, prompt + output, "prompt + output")
-        return Shape(shape.batch, shape.dtype, prompt=prompt, output=output)
-    length = _size(top, "length", MOST_LENGTH, defaults, assumed)
-    _check_positions(choice, length, "length")
-    return Shape(shape.batch, shape.dtype, length=length)
-
-
-def _refuse_unfit(top: Section, task: str, choice: ModelChoice) -> None:
-    family = choice.family
-    fitting = {"length": ("length",), "image": ("image",), "": ()}[family.needs]
-    if family.generates and task in _GENERATING:
-        fitting = (*fitting, "prompt", "output")
-    for key in ("length", "image", "prompt", "output"):
-        if top.has(key) and key not in fitting:
-            expected = f"no {key} for {task} of a {family.title}"
-            raise fault(key, top.values[key], expected, f"remove {key}" + (f" or use {fitting[0]}" if fitting else ""))
-    if top.has("length") and (top.has("prompt") or top.has("output")):
-        raise fault("length", top.values["length"], "either length, or prompt and output", "remove length")
-
-
-def _check_positions(choice: ModelChoice, length: int, key: str) -> None:
-    positions = choice.config.values.get("positions")
-    if isinstance(positions, int) and 0 < positions < length:
-        raise fault(
-            key, length, f"at most {positions}, the learned positions of the model", f"lower {key} or raise model.positions"
-        )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from advisor.cost.silicon import Silicon, attention_share, padding_of
 from advisor.cost.torus import links_used
-from core.sketch import DECODE, SERVING, Layout, Setup
+from core.sketch import DECODE, SERVING, Layout, Setup, reach
 
 Numbers = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -220,7 +220,7 @@ def _row(setup: Setup, silicon: Silicon) -> dict[str, float]:
         "pairs": pairs,
         "prompt": setup.length,
         "output": setup.output,
-        "context": setup.cache or setup.length + setup.output / 2,
+        "context": setup.cache or reach(sketch.windows, setup.length + setup.output / 2),
         "host_s": host_s(setup.stack),
         "routing_s": routing_s(setup.stack),
         "trained": ADAPTER_SHARE if setup.low_rank and sketch.trained == 1.0 else sketch.trained,

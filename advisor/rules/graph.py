@@ -181,7 +181,7 @@ def _cache_bytes(workload: Workload, decoding: list[tuple[Op, int]]) -> float:
         for op, times in decoding
     )
     steps = workload.units_per_step / workload.batch if workload.unit == "tokens" and not workload.trains else 1.0
-    return total / max(steps, 1.0)
+    return total * workload.kept_share / max(steps, 1.0)
 
 
 def _products(forward: Iterable[tuple[Op, int]]) -> tuple[Product, ...]:

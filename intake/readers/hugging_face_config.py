@@ -17,7 +17,7 @@ from core.graph import Graph
 from core.graph_json import graph_to_json
 from core.picture import FIXED_LENGTH
 from core.symbols import LENGTH
-from intake.readers.hugging_face_facts import cache_per_token, facts_of
+from intake.readers.hugging_face_facts import cache_per_token, facts_of, window_facts
 from intake.readers.hugging_face_inputs import Inputs
 from intake.readers.hugging_face_model import model_of
 from intake.readers.hugging_face_scan import fused_scans
@@ -88,7 +88,7 @@ def traced_graph(module: Any, notes: list[str], phase: str, options: Mapping[str
         pass
     title = type(module).__name__
     graph = follow(title, asked, run, NAMES, lengths=lengths, short=_shortly(module, run) if worth else None)
-    facts = (*facts_of(module, graph), *cache_per_token(module, inputs))
+    facts = (*facts_of(module, graph), *cache_per_token(module, inputs), *window_facts(module))
     if lengths and LENGTH not in dict(graph.symbols):
         facts = (*facts, (FIXED_LENGTH, asked.length))
     told = tuple(dict.fromkeys((*notes, *graph.notes)))

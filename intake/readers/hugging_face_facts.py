@@ -12,6 +12,7 @@ from intake.readers.torch_fit import FAILURES, Point
 from intake.readers.torch_functions import OWN
 from intake.readers.torch_recorder import Recorder, tensors_of
 from intake.readers.torch_trace import traced
+from intake.windows import LOCAL, facts_of_windows, windows_of
 
 _CHOSEN = ("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_topk", "moe_top_k", "moe_k",
            "num_selected_experts", "experts_per_token", "router_top_k", "num_activated_experts", "top_k")  # fmt: skip
@@ -43,6 +44,13 @@ def facts_of(module: Any, graph: Graph) -> tuple[tuple[str, int], ...]:
     return (
         (*found, ("active_parameters", active), ("experts", experts), ("experts_per_token", chosen)) if experts else tuple(found)
     )
+
+
+def window_facts(module: Any) -> tuple[tuple[str, int], ...]:
+    """Return how far attention looks back, as its text configuration says; nothing where it looks at everything."""
+    values = module.config.get_text_config().to_dict()
+    kinds = [kind for kind in values.get("layer_types") or () if kind in LOCAL or kind == "full_attention"]
+    return facts_of_windows(windows_of(values), len(kinds) or int(values.get("num_hidden_layers") or 0))
 
 
 def cache_per_token(module: Any, inputs: Inputs) -> tuple[tuple[str, int], ...]:

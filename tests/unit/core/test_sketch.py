@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.ops import Op
-from core.sketch import Sketch
+from core.sketch import Sketch, reach
 from core.sketching import output_of, prompt_of, routed_experts, sketch_of
 from intake.published.architecture import sketch_from
 from intake.understand import read_text
@@ -197,3 +197,10 @@ def test_a_recurrent_model_of_tokens_is_counted_and_run_by_the_token() -> None:
         "lstm-lm:train": False, "resnet-50:train": True, "llama-3-8b:train": False,
     }  # fmt: skip
     assert told["lstm-lm:train"].linear_flop == 2 * 2 * 4 * 650 * 650  # of two layers, their inputs
+
+
+def test_windows_bound_what_a_position_reads_and_what_is_kept_of_the_positions_before_it() -> None:
+    assert reach((), 1000) == 1000
+    assert reach(((1.0, 400.0),), 1000) == 400
+    assert reach(((0.75, 400.0),), 1000) == 0.25 * 1000 + 0.75 * 400
+    assert reach(((1.0, 4096.0),), 1000) == 1000
