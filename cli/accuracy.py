@@ -137,9 +137,9 @@ def _percent(value: float | None) -> str:
 
 
 def _runs(runs: Sequence[Judged]) -> None:
-    table(("run", "metric", "measured", "predicted", "off", "band"), [
+    table(("run", "metric", "measured", "predicted", "off", "band", "assumed"), [
         (one.id, one.metric, f"{one.measured:.4g}", f"{one.predicted:.4g}", _percent(one.predicted / one.measured - 1),
-         "in" if one.covered else "out") for one in runs
+         "in" if one.covered else "out", "; ".join(one.assumed)) for one in runs
     ], right=(2, 3, 4))  # fmt: skip
 
 

@@ -48,7 +48,7 @@ def inspect(
         return
     _tell(understood, described)
     if picture is not None:
-        _tell_picture(picture)
+        _tell_picture(picture, adapted=understood.workload.lora is not None)
     if understood.workload.existing.evidence:
         write("\nFrom the code: " + "; ".join(understood.workload.existing.evidence) + ".")
     if understood.workload.assumptions:
@@ -75,7 +75,7 @@ def _tell(understood: Understood, described: Description) -> None:
     write(f"\nMemory of a chip that holds it all: {fmt.memory(sum(size for _, size in described.memory))} ({parts})")
 
 
-def _tell_picture(picture: Picture) -> None:
+def _tell_picture(picture: Picture, *, adapted: bool) -> None:
     """Write what only a model that was read tells: exact parameters, facts, optimizers, adapters, what moves badly."""
     write(f"\nRead as {picture.format}: {picture.parameter_count:,} parameters; the backward pass was "
           f"{'derived from the forward one' if picture.derived else 'traced'}; follows "
@@ -86,7 +86,7 @@ def _tell_picture(picture: Picture) -> None:
     states = ", ".join(f"{one.name} {fmt.memory(one.size_bytes)}" for one in models.optimizer_states(picture))
     write(f"\nOptimizer state: {states}")
     found = models.adapter(picture)
-    if found.parameter_count:
+    if found.parameter_count and not adapted:  # else the job's own adapters are told
         write(f"LoRA of rank {found.rank} on all matrices of the layers: {fmt.count(found.parameter_count)} trained parameters, "
               f"{fmt.memory(found.state_bytes)} of AdamW")
     if told := models.program_memory(picture):

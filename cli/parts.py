@@ -107,6 +107,8 @@ def tell_answer(run: Run) -> None:
         _tell_reasons("Mind:", facts.reason_rows(run))
         _tell_reasons("Left out:", facts.excluded_rows(run))
         _tell_unknown(run)
+        if run.workload.assumptions:
+            write("\nAssumed: " + "; ".join(one_line(phrase, SHOWN_CHARACTERS) for phrase in run.workload.assumptions) + ".")
 
 
 def _tell_candidates(run: Run) -> None:

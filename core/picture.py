@@ -152,11 +152,12 @@ class Picture:
 
     @property
     def matrices(self) -> tuple[Matrix, ...]:
-        """Trained weight matrices of the layers; what experts hold in one array of three axes is none, as for PEFT."""
+        """Trained weight matrices of the layers, without experts' arrays of three axes and the router, as for PEFT."""
+        experts = dict(self.facts).get("experts", 0)
         return tuple(
             (one.shape, one.count * block.repeats)
             for block in layers_of(self.blocks)
-            for one in block.parameters if one.trained and len(one.shape) == 2
+            for one in block.parameters if one.trained and len(one.shape) == 2 and one.shape[0] != experts
         )  # fmt: skip
 
     @property

@@ -14,7 +14,7 @@ from core.codec import parse_json
 from core.errors import BadInput
 from core.probe import Measurement, Probe, ProbeFailure
 from core.quantity import TIERS
-from core.run import Run
+from core.run import Run, RunOptions
 from reports.gather import concerns, gathered_phrases, listed, without_accelerator
 from reports.theme import TIER_LOOKS
 from reports.view import UNKNOWN
@@ -301,20 +301,10 @@ def command(run: Run, file: str = "workload.json") -> str:
         file: where the document of the run was saved.
     """
     options = run.options
-    words = [
-        "./tandem",
-        "advise",
-        file,
-        "--objective",
-        options.objective or run.workload.objective,
-        "--pools",
-        options.pools,
-        "--probe",
-        options.probe,
-        "--budget-s",
-        f"{options.budget_s:g}",
-    ]
-    return shlex.join(words)
+    pools = () if options.pools == RunOptions().pools else ("--pools", options.pools)  # said, it puts a file's own pools aside
+    objective = options.objective or run.workload.objective
+    words = ("./tandem", "advise", file, "--objective", objective, *pools, "--probe", options.probe)
+    return shlex.join((*words, "--budget-s", f"{options.budget_s:g}"))
 
 
 def document_text(run: Run) -> str:

@@ -31,5 +31,7 @@ def standing_text(advice: Recommendation, p_best: float) -> str:
         advice: with a choice. p_best: its probability of being best.
     """
     able = sum(not one.misses for one in advice.ranked)
+    if able == 1 < len(advice.ranked):
+        return f"the only one of {len(advice.ranked)} that meets the targets; {write.chance(p_best)} likely to be the best choice"
     place = "as good as any of" if advice.equal and p_best >= SURE else "the best of"
     return f"{write.chance(p_best)} likely to be {place} {able}"

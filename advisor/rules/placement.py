@@ -13,6 +13,8 @@ GUIDE = "cloud.google.com/tpu/docs/performance-guide"
 METADATA = "PyPI metadata and pip resolver, 2026-11-30"
 SMALL_STEP_FLOP = 5e9
 """A step that a large chip does in tens of microseconds: calling it takes as long."""
+_REACHED = 0.4
+"""Part of a chip's peak that dense work usually reaches, where a rule needs a figure before anything was predicted."""
 FOREIGN_STORES = {
     "boto3": "S3", "s3fs": "S3", "s3torchconnector": "S3", "aiobotocore": "S3", "smart-open-s3": "S3", "awscli": "S3",
     "adlfs": "Azure storage", "azure-storage-blob": "Azure storage", "oci": "OCI storage", "ossfs": "OSS",
@@ -43,14 +45,14 @@ def long_matrix_work_suits_tpus(code: Code) -> Finding | None:
     steps, share, rows = code.workload.total_steps, code.graph.matrix_share, code.graph.rows
     if steps is None or share is None or rows is None or not code.workload.trains:
         return None
-    days = steps * code.flop_per_step / (0.4 * 1e15) / 86400
+    days = steps * code.flop_per_step / (_REACHED * 1e15) / 86400
     clean = not (code.kernels or code.names("nonzero", "dynamic-shape", "gather", "scatter", "sort"))
     if days < 7 or share < 0.9 or rows < 1024 or not clean:
         return None
     return Finding(
         "suggest",
-        f"{days:,.0f} days of work for a chip of 1 PFLOP/s, {share:.0%} of it matrix products over {rows:,} rows: the kind of "
-        "job that TPUs are made for",
+        f"{days:,.0f} days of work for a chip that reaches {_REACHED:.0%} of 1 PFLOP/s, {share:.0%} of it "
+        f"matrix products over {rows:,} rows: the kind of job that TPUs are made for",
     )
 
 
@@ -104,8 +106,8 @@ def reading_takes_longer_than_computing(case: Case) -> Finding | None:
         return None
     return Finding(
         "suggest",
-        f"reading a step takes {read_s:.2g} s at the rate of the source, computing it {busy_s:.2g} s: cure the input or take "
-        "fewer or cheaper chips, CPUs among them",
+        f"reading a step takes {read_s:.2g} s at the rate of the source, computing it at {_REACHED:.0%} of the peak "
+        f"{busy_s:.2g} s: cure the input or take fewer or cheaper chips, CPUs among them",
     )
 
 
@@ -139,12 +141,12 @@ def few_processors_starve_gpus(case: Case) -> Finding | None:
 
 
 def _busy_s(case: Case) -> float | None:
-    """Return seconds of a step at 40 % of the 16-bit peak of the smallest pool; None where no peak is known."""
+    """Return seconds of a step at `_REACHED` of the 16-bit peak of the smallest pool; None where no peak is known."""
     chip = case.chip
     peak = None if chip is None else chip.peak("bf16") or chip.peak("fp16") or chip.peak("fp32")
     if peak is None or not case.code.flop_per_step:
         return None
-    return case.code.flop_per_step / (0.4 * peak * case.fewest)
+    return case.code.flop_per_step / (_REACHED * peak * case.fewest)
 
 
 def _decoding(case: Case) -> str | None:
@@ -157,7 +159,7 @@ def _decoding(case: Case) -> str | None:
     if decoding is None or busy_s is None or decoding.seconds(case.workload.batch) <= busy_s:
         return None
     decode_s = decoding.seconds(case.workload.batch)
-    return f"{decoding.words}: {decode_s:.2g} s a step, computing it {busy_s:.2g} s"
+    return f"{decoding.words}: {decode_s:.2g} s a step, computing it at {_REACHED:.0%} of the peak {busy_s:.2g} s"
 
 
 @rule("R091", facts(

@@ -211,10 +211,9 @@ def _setup(row: Mapping[str, str], chip: Accelerator) -> Setup:
         expected = "infer_prefill, infer_decode or infer_serve"
         raise BadInput(f"the task {row['task'][:40]!r} of a model that makes tokens", expected, "say what was timed")
     amounts = amounts_of(row, sketch.length, sketch.kind)
-    length, output = amounts.length, 0.0
-    notes = row.get("notes", "")
+    length, output, split = amounts.length, 0.0, ()
     if regime in (DECODE, SERVING):
-        length, output = _prompt_and_output(notes, amounts.length)
+        length, output, split = _prompt_and_output(row.get("notes", ""), amounts.length)
     chips = number(row.get("n_devices")) or 1.0
     if chip.key in TWO_DEVICES:
         chips /= 2
@@ -240,7 +239,7 @@ def _setup(row: Mapping[str, str], chip: Accelerator) -> Setup:
         _packed(row, sketch, regime),
         _fixed_cache(row, amounts.length, regime),
         "lora" in row["task"].lower(),
-        (*amounts.assumed, *unsaid, *divided),
+        (*amounts.assumed, *split, *unsaid, *divided),
         _binned(row, sketch, regime),
         guessed,
     )
@@ -261,14 +260,24 @@ def _sketch(told: tuple[str, ...]) -> Sketch:
     return sketch
 
 
-def _prompt_and_output(notes: str, total: float) -> tuple[float, float]:
-    prompt = in_words(r"ISL (\d+)", notes) or in_words(r"prompt (\d+)", notes)
-    output = in_words(r"OSL (\d+)", notes) or in_words(r"(\d+) new tokens", notes)
+def _prompt_and_output(notes: str, total: float) -> tuple[float, float, tuple[str, ...]]:
+    """Return tokens of a prompt and of an answer, and what was assumed of them.
+
+    Raises:
+        BadInput: a prompt that leaves nothing of the length for an answer.
+    """
+    prompt = in_words(r"(?:ISL|prompts?|input)(?: of)?[ =:]+(\d+)", notes)
+    output = in_words(r"(?:OSL|outputs?|answers?)(?: of)?[ =:]+(\d+)", notes) or in_words(r"(\d+) new tokens", notes)
     if prompt is not None and output is not None:
-        return prompt, output
+        return prompt, output, ()
     if "ShareGPT" in notes:  # mean prompt and answer of that data set, cut at the length of the cache
-        return min(220.0, total / 2), min(200.0, total / 2)
-    return (prompt or total / 2), (output or max(1.0, total - (prompt or total / 2)))
+        return min(220.0, total / 2), min(200.0, total / 2), ()
+    prompt = prompt or (total - output if output is not None and output < total else total / 2)
+    if output is None and prompt >= total:
+        got = f"a prompt of {prompt:g} tokens of {total:g} in all"
+        raise BadInput(got, "how many tokens are answered", "add OSL N to the notes")
+    output = output or max(1.0, total - prompt)
+    return prompt, output, (f"prompt of {prompt:g} and answer of {output:g} tokens: not stated",)
 
 
 def _fixed_cache(row: Mapping[str, str], length: float, regime: str) -> float:

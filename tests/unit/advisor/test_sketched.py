@@ -68,3 +68,23 @@ def test_a_model_that_answers_on_several_chips_is_one_replica_over_those_that_a_
     beyond = setup_of("infer_serve", LARGE, 64, 16)
     assert (beyond.layout.data, beyond.layout.tensor) == (2, 8)
     assert setup_of("infer_serve", LARGE, 64, 8, "tp4").layout.tensor == 4
+
+
+@pytest.mark.parametrize(("notes", "length", "output", "told"), [
+    ("ISL 6000 OSL 2192", 6000, 2192, False),
+    ("prompt 6000; output 2192", 6000, 2192, False),
+    ("prompt 6000", 6000, 2192, True),
+    ("output 2192", 6000, 2192, True),
+    ("", 4096, 4096, True),
+])
+def test_tokens_of_prompts_and_answers_are_stated_or_said_to_be_assumed(
+    notes: str, length: float, output: float, told: bool
+) -> None:
+    served = setup_of("infer_serve", SMALL, 64, 1, "", notes)
+    assert (served.length, served.output) == (length, output)
+    assert any("prompt of" in one for one in served.assumed) is told
+
+
+def test_a_prompt_that_leaves_nothing_for_an_answer_is_refused() -> None:
+    with pytest.raises(AssertionError, match="how many tokens are answered"):
+        setup_of("infer_serve", SMALL, 64, 1, "", "prompt 8192")

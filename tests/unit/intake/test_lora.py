@@ -36,7 +36,7 @@ def test_a_model_that_was_read_has_the_adapters_that_its_inspection_tells(tmp_pa
     (tmp_path / "config.json").write_text(json.dumps(MIXTURE))
     text = "schema: 1\ntask: finetune\nmodel: {config: config.json}\nbatch: 2\nlength: 32\nlora: 8\n"
     found = intake.read_text(text, tmp_path)
-    layer = (64 + 64) * 2 + (64 + 32) * 2 + 64 + 4  # q and o, k and v, the router; experts are one array of three axes
+    layer = (64 + 64) * 2 + (64 + 32) * 2  # q and o, k and v; the router and the experts are no linear layers
     assert found.workload.lora == LowRank(8, 2 * 8 * layer)
     picture = unpacked(json.loads(found.document)["model"]["picture"])
     assert models.adapter(picture, 8).parameter_count == 2 * 8 * layer
@@ -47,7 +47,7 @@ def test_experts_have_adapters_where_they_are_asked_for(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(MIXTURE))
     text = "schema: 1\ntask: finetune\nmodel: {config: config.json}\nbatch: 2\nlength: 32\nlora: {rank: 8, experts: true}\n"
     found = intake.read_text(text, tmp_path).workload
-    layer = (64 + 64) * 2 + (64 + 32) * 2 + 64 + 4
+    layer = (64 + 64) * 2 + (64 + 32) * 2
     experts = 4 * ((64 + 2 * 96) + (96 + 64))  # gate and up in one array, down in another
     assert found.lora == LowRank(8, 2 * 8 * (layer + experts), experts=True)
     assert any("on every linear layer and on the experts are trained" in one for one in found.assumptions)

@@ -225,7 +225,10 @@ def test_an_actual_is_held_against_the_band_that_was_said(run: Run) -> None:
 
 
 def test_the_command_is_safe_to_paste_into_a_shell(run: Run) -> None:
-    assert facts.command(run) == "./tandem advise workload.json --objective time --pools all --probe quick --budget-s 110"
+    # pools that nobody asked for are not said: `--pools all` puts aside those that the file names
+    assert facts.command(run) == "./tandem advise workload.json --objective time --probe quick --budget-s 110"
+    asked = replace(run, options=replace(run.options, pools="h100-sxm=8,v5p-8"))
+    assert "--pools h100-sxm=8,v5p-8 --probe" in facts.command(asked)
     sly = replace(run, options=replace(run.options, pools="a=1; rm -rf $HOME"))
     assert "'a=1; rm -rf $HOME'" in facts.command(sly)
 
