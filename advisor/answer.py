@@ -62,7 +62,7 @@ def advise(question: Question) -> Recommendation:
         BrokenRuleError: a rule file cannot be used.
     """
     facts: Facts = question.facts or catalog
-    draft = _Draft([], [], {}, [], set(), code_of(question.workload, question.today))
+    draft = _Draft([], [], {}, [], set(), code_of(question.workload, question.today, question.pools))
     _add_attached(question, facts, draft)
     _add_catalog(question, facts, draft)
     draft.verdicts.extend(overall(draft.code))

@@ -21,6 +21,8 @@ CONTENDERS = 16
 """At most this many candidates are drawn against each other; the others are too far behind to win."""
 FAR = 3.5
 """Standard deviations behind the best from which on a candidate is not drawn: it wins once in 4,000."""
+_LEAST_SIGMA, _MOST_LOST = 1e-9, 1.0
+"""Of figures that are known; logarithm of how many times the true best at most a choice is said to cost in one world."""
 RARE = 1 / 4000
 """Least chance that another candidate is better, where there is another: draws and bands tell no less."""
 
@@ -70,13 +72,13 @@ def confidence_of(order: Sequence[Contender], seed: int) -> Confidence | None:
     free = best.value.mid <= 0
     drawn = [_drawn(c, free, devices.index(c.device), works.index(c.work)) for c in field]
     errors, limits = _errors(drawn, len(devices), len(works), seed), np.array([one.limit for one in drawn])
-    over = np.maximum(0.0, (errors - limits) * np.array([one.late_sigma for one in drawn]))
+    over = np.maximum(0.0, (errors - limits) * np.array([max(one.late_sigma, _LEAST_SIGMA) for one in drawn]))
     values = np.array([one.score for one in drawn]) + errors * np.array([one.sigma for one in drawn])
     nearest = over <= over.min(axis=1, keepdims=True)
     least = np.where(nearest, values, inf).min(axis=1)
     slack = NEARLY if best.compared.sigma == 0 else 0.0
     wins = nearest[:, 0] & (values[:, 0] <= least + slack)
-    regret = np.where(wins, 0.0, np.maximum(0.0, np.exp(values[:, 0] - least) - 1.0))
+    regret = np.where(wins, 0.0, np.maximum(0.0, np.exp(np.minimum(values[:, 0] - least, _MOST_LOST)) - 1.0))
     return Confidence(min(float(wins.mean()), 1.0 - RARE), float(regret.mean()))
 
 
@@ -94,10 +96,11 @@ def _rivals(best: Contender, others: Sequence[Contender]) -> list[Contender]:
     free, unsure = best.value.mid <= 0, _chance(best) < 1.0 - RARE
     able = [
         c for c in others
-        if ((c.value.mid <= 0) == free or (free and unsure)) and (not c.late or _chance(c) > RARE)
+        if ((c.value.mid <= 0) == free or unsure or c.late) and (not c.late or _chance(c) > RARE)
     ]  # fmt: skip
     near = sorted(((_reach(c, best), c) for c in able), key=lambda pair: (pair[0], pair[1].order))
-    return [c for reach, c in near if reach < FAR or (unsure and _chance(c) > _chance(best))][: CONTENDERS - 1]
+    able = [c for reach, c in near if reach < FAR or (c.value.mid <= 0) != free or (unsure and _chance(c) > _chance(best))]
+    return able[: CONTENDERS - 1]
 
 
 def _chance(contender: Contender) -> float:
@@ -107,13 +110,14 @@ def _chance(contender: Contender) -> float:
 
 
 def _drawn(contender: Contender, free: bool, device: int, work: int) -> _Drawn:
-    """Return a candidate as it is drawn; what costs something comes after all that is free, where the best is."""
+    """Return a candidate as it is drawn; what costs something comes after all that is free."""
     compared, step, chance = contender.compared, contender.estimate.step_time_s, _chance(contender)
     common, chip = BELIEFS.common(compared.tier), BELIEFS.shared(compared.tier)
     limit = inf if chance >= 1 else -inf if chance <= 0 else NormalDist().inv_cdf(chance)
     late_sigma = compared.sigma if step is None else step.sigma
     parts = (sqrt(common), sqrt(chip - common), sqrt(1 - chip))
-    score = inf if free and contender.value.mid > 0 else log_score(contender)
+    own = contender.value.mid <= 0
+    score = log_score(contender) if own == free else -inf if own else inf
     return _Drawn(score, compared.sigma, late_sigma, limit, parts, device, work)
 
 

@@ -183,10 +183,10 @@ class Datasheets:
         told = _EVIDENCE[found.tier].format(
             key=chip.key, source=chip.source, date=chip.source_date, library=found.library or "the framework"
         )
-        waits_s = self._waits_s(found, pool)
+        waits_s, fed_s = self._waits_s(found, pool), input_seconds(workload, pool)
         fed = (input_words(workload, pool),) if waits_s > 0 else ()
         evidence = (told, words_of(found, pool.count), *fed, *((SPARSE_UPDATE,) if self._looks_up else ()))
-        step = log_normal(found.seconds + waits_s, found.sigma, found.tier, *evidence).at_least(found.least_s)
+        step = log_normal(found.seconds + waits_s, found.sigma, found.tier, *evidence).at_least(max(found.least_s, fed_s))
         compile_s = compile_time(self._programs, runtime.id, chip.kind, pool.count, self._compiled_here)
         job = job_of(workload, pool, step, compile_s, self._saved)
         return Estimate(

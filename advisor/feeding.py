@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import median
 
-from catalog import machine_named, machines_of, slice_of
+from catalog import accelerator, machine_named, machines_of, slice_of
 from core.device import Pool
 from core.workload import DataPipeline, Workload
 
@@ -70,8 +70,8 @@ def decoding_of(data: DataPipeline, key: str, chips: int, hosts: int, vcpus: flo
         vcpus: of all its hosts, where its machine or its price list says it.
     """
     kind = data.decode or ""
-    words = set(re.split(r"[^a-z0-9]+", kind.lower()))
-    each_bytes = data.bytes_per_sample or (PICTURE_BYTES if words & PICTURES else None)
+    words = _words(kind)
+    each_bytes = sample_bytes(data)
     if not words & DECODED or words & ON_CHIP or not each_bytes:
         return None
     usual = _usual(key, chips) if key else None
@@ -83,16 +83,26 @@ def decoding_of(data: DataPipeline, key: str, chips: int, hosts: int, vcpus: flo
         processors, whose = usual
     else:
         return None
-    rate = RAW_BYTES_PER_S if words & RAW else COMPRESSED_BYTES_PER_S
+    rate = COMPRESSED_BYTES_PER_S if words & (DECODED - RAW) else RAW_BYTES_PER_S
     return Decoding(kind, each_bytes, rate, processors, whose)
+
+
+def sample_bytes(data: DataPipeline) -> float | None:
+    """Return the bytes of a sample: as the workload says, or as pictures usually have; None where nobody knows."""
+    usual = PICTURE_BYTES if _words(data.decode or "") & PICTURES else None
+    return usual if data.bytes_per_sample is None else data.bytes_per_sample
+
+
+def _words(kind: str) -> frozenset[str]:
+    return frozenset(re.split(r"[^a-z0-9]+", kind.lower()))
 
 
 @cache
 def _usual(key: str, chips: int) -> tuple[float, str] | None:
     """Return the processors of all hosts of so many chips, and in one phrase whose they are; None where no host is known.
 
-    A slice has the machines that its cloud builds it of. GPUs come in machines of several clouds: the median of those with the
-    most chips counts, for each chip.
+    A slice has the machines that its cloud builds it of. GPUs come in machines of several clouds: the median of those that
+    have so many chips, or as many as a host has, counts for each chip.
     """
     known = slice_of(key, chips)
     machine = machine_named(known.machine) if known is not None else None
@@ -101,8 +111,8 @@ def _usual(key: str, chips: int) -> tuple[float, str] | None:
     told = [one for one in machines_of(key) if one.vcpus is not None]
     if not told:
         return None
-    whole = max(one.chips for one in told)
-    each = median((one.vcpus or 0) / one.chips for one in told if one.chips == whole)
+    least = min(chips, accelerator(key).chips_per_host or 1, max(one.chips for one in told))
+    each = median((one.vcpus or 0) / one.chips for one in told if one.chips >= least)
     return each * chips, f"{each:.3g} for each {key}, as its machines have them"
 
 
@@ -114,8 +124,7 @@ def input_seconds(workload: Workload, pool: Pool) -> float:
         pool: whose hosts decode.
     """
     data = workload.data
-    reads = bool(data.bytes_per_sample and data.source_bytes_per_s)
-    read_s = workload.batch * (data.bytes_per_sample or 0.0) / (data.source_bytes_per_s or 1.0) if reads else 0.0
+    read_s = workload.batch * (sample_bytes(data) or 0.0) / data.source_bytes_per_s if data.source_bytes_per_s else 0.0
     decoding = decoding_of(data, pool.accelerator, pool.count, pool.hosts, pool.vcpus) if data.decode else None
     return max(read_s, 0.0 if decoding is None else decoding.seconds(workload.batch))
 

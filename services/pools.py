@@ -112,8 +112,10 @@ def sized_pools(workload: Workload, asked: str, fleets: Iterable[Fleet], today: 
     for fleet in fleets:
         chip = catalog.accelerator(fleet.accelerator)
         request = left_open.get(chip.key) if requests else PoolRequest(chip.key, 1)
+        if request is None or fleet.chips > MOST_IN_A_FLEET:
+            continue
         count = next((legal for legal in catalog.legal_counts(chip.key, 2 * fleet.chips) if legal >= fleet.chips), fleet.chips)
-        if request is not None and count <= MOST_IN_A_FLEET:
+        if count <= MOST_IN_A_FLEET:
             found.append(_priced(chip, replace(request, count=count, open=False), market))
     return tuple(dict.fromkeys(pool for pool in found if pool.price_usd_per_h is not None))
 
@@ -252,10 +254,11 @@ def _priced(chip: Accelerator, request: PoolRequest, market: _Market) -> Pool:
     known = catalog.slice_of(chip.key, count)
     hosts = known.hosts if known is not None else -(-count // chip.chips_per_host) if chip.chips_per_host else 1
     if usd_per_chip_h is not None:
-        where, vcpus = GIVEN if request.own is None else OWN, _vcpus(request, None)
-        return Pool(chip.key, count, chip.kind, usd_per_chip_h * count, where, hosts=hosts, own=request.own, vcpus=vcpus)
+        where = GIVEN if request.own is None else OWN
+        machines, vcpus = _machines(request, None) or (hosts, None)
+        return Pool(chip.key, count, chip.kind, usd_per_chip_h * count, where, hosts=machines, own=request.own, vcpus=vcpus)
     offer = market.offer(chip, request)
-    vcpus = _vcpus(request, offer)
+    hosts, vcpus = _machines(request, offer) or (hosts, None)
     if offer is None:
         few = count > 1 and market.offer(chip, replace(request, count=1)) is not None
         of = f"of {request.machine}" if request.machine else "of so many together" if few else ""
@@ -269,12 +272,19 @@ def _priced(chip: Accelerator, request: PoolRequest, market: _Market) -> Pool:
     return Pool(chip.key, count, chip.kind, paid.usd_per_h, paid.where, hosts=hosts, other_terms=less, vcpus=vcpus)
 
 
-def _vcpus(request: PoolRequest, offer: Price | None) -> float | None:
-    """Return the processors of a pool's machines, where it was named by one or its price says them; None elsewhere."""
-    machine = catalog.machine_named(request.machine)
-    if machine is not None and machine.vcpus is not None:
-        return machine.vcpus * request.count / machine.chips
-    return None if offer is None or offer.vcpus is None else offer.vcpus * request.count / offer.chips_per_instance
+def _machines(request: PoolRequest, offer: Price | None) -> tuple[int, float] | None:
+    """Return how many machines a pool has, and processors of all, where it was named by one or its price is of one.
+
+    Whole machines are paid, and all their processors are there, however few of their chips are used.
+    """
+    known = catalog.machine_named(request.machine) or (None if offer is None else catalog.machine_named(offer.instance))
+    if known is not None and known.vcpus is not None:
+        machines = -(-request.count // known.chips)
+        return machines, float(known.vcpus * machines)
+    if offer is None or offer.vcpus is None:
+        return None
+    machines = -(-request.count // offer.chips_per_instance)
+    return machines, float(offer.vcpus * machines)
 
 
 def _paid(offer: Price, count: int, market: _Market) -> Offer:

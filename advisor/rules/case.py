@@ -1,11 +1,12 @@
 """What a rule may look at: one workload in one runtime on one kind of chip. Also how versions are compared."""
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
 from advisor.rules.graph import Graph, graph_of
-from core.device import Accelerator
+from core.device import Accelerator, Pool
 from core.ops import DTYPE_BYTES
 from core.probe import Runtime
 from core.workload import Workload
@@ -57,6 +58,7 @@ class Code:
         flop_per_step: what one step of the task does.
         asked: (accelerator, chips) of the pools that the user named, in that order.
         today: ISO date on which the question is asked; empty when nobody says, and then nothing is stale.
+        smallest: by accelerator the smallest pool of the question, whose hosts feed it; empty where nobody says.
         told: what rules already said of each chip, whatever the runtime; filled by the screening, so that it asks them once.
     """
 
@@ -71,6 +73,7 @@ class Code:
     flop_per_step: int
     asked: tuple[tuple[str, int], ...]
     today: str = ""
+    smallest: Mapping[str, Pool] = field(default_factory=dict[str, Pool], compare=False, repr=False)
     told: dict[tuple[str, str, tuple[int, ...] | None], tuple[object, ...]] = field(
         default_factory=dict[tuple[str, str, tuple[int, ...] | None], tuple[object, ...]], compare=False, repr=False
     )
@@ -159,12 +162,13 @@ class Case:
         return self.workload.dtype == dtype or dtype in self.code.graph.dtypes
 
 
-def code_of(workload: Workload, today: str = "") -> Code:
+def code_of(workload: Workload, today: str = "", pools: Iterable[Pool] = ()) -> Code:
     """Return what rules look up of a workload.
 
     Args:
         workload: the job.
         today: ISO date on which it is asked about.
+        pools: that it is asked about.
     """
     existing = workload.existing
     parameters = workload.parameter_count
@@ -180,6 +184,7 @@ def code_of(workload: Workload, today: str = "") -> Code:
         workload.flop_per_step,
         tuple((pool.accelerator, pool.count) for pool in workload.pools),
         today,
+        {pool.accelerator: pool for pool in sorted(pools, key=lambda pool: -pool.count)},
     )
 
 

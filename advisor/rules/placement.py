@@ -154,8 +154,10 @@ def _decoding(case: Case) -> str | None:
     busy_s, data = _busy_s(case), case.workload.data
     if case.attached and not data.host_vcpus:
         return None
-    known = slice_of(case.key, case.fewest) if case.key else None
-    decoding = decoding_of(data, case.key, case.fewest, 1 if known is None else known.hosts)
+    known, pool = slice_of(case.key, case.fewest) if case.key else None, case.code.smallest.get(case.key)
+    hosts = pool.hosts if pool is not None else 1 if known is None else known.hosts
+    count, vcpus = (case.fewest, None) if pool is None else (pool.count, pool.vcpus)
+    decoding = decoding_of(data, case.key, count, hosts, vcpus)
     if decoding is None or busy_s is None or decoding.seconds(case.workload.batch) <= busy_s:
         return None
     decode_s = decoding.seconds(case.workload.batch)

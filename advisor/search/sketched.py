@@ -15,6 +15,7 @@ from advisor.search.evaluate import divisions
 from advisor.search.grid import Chips, Divisible, Grid, grid_of
 from advisor.search.room import Apart, Parts, parts_of
 from core.device import Accelerator
+from core.format import memory
 from core.ops import DTYPE_BYTES
 from core.sketch import TRAINING, Layout, Setup
 
@@ -36,14 +37,14 @@ def divided_to_fit(setup: Setup, chip: Accelerator) -> Setup:
     if not setup.guessed or setup.regime != TRAINING or setup.sketch.kind not in LANGUAGE or setup.chips < 1:
         return setup
     own = Grid(*(np.array([value]) for value in division_of(setup)))
-    if needed_bytes(setup, own)[0] <= chip.memory_bytes:
+    need = needed_bytes(setup, own)[0]
+    if need <= chip.memory_bytes:
         return setup
     grid = _within(plans_of(setup, chip), setup)
-    if not len(grid):
-        return setup
-    fits = needed_bytes(setup, grid) <= chip.memory_bytes
+    fits = needed_bytes(setup, grid) <= chip.memory_bytes if len(grid) else np.zeros(0, dtype=bool)
     if not fits.any():
-        return setup
+        told = f"divided as {setup.layout.words}: not stated; by its sizes no plan fits, this one takes {memory(need)} of a chip"
+        return replace(setup, assumed=(*setup.assumed, told))
     degrees = grid.tensor * grid.pipeline * grid.context
     asked = np.where(fits, divisions(grid, trains=True), np.inf)
     layout = layout_at(setup, grid, int(np.lexsort((-grid.micro, degrees, asked))[0]))

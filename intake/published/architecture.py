@@ -47,6 +47,10 @@ class Sizes:
     windows: tuple[tuple[float, float], ...]
 
 
+_VIT = re.compile(r"ViT|\bvit[-_ ]|vision transformer", re.ASCII)
+"""Names of models that see pictures as patches."""
+
+
 def in_words(pattern: str, text: str) -> float | None:
     """Return the first number that a pattern finds in a phrase."""
     found = re.search(pattern, text, re.IGNORECASE)
@@ -60,6 +64,10 @@ def sketch_from(row: Row) -> Sketch:
         BadInput: the row does not say enough of it; the message says what is missing.
     """
     phrase, model = row.get("arch_notes", ""), row.get("model", "")
+    if _VIT.search(model) and not _image(phrase):  # its notes say no more than a side, or nothing
+        side = in_words(r"(?:image|img|resolution|side)[ =:]*(\d+)", phrase) or in_words(r"(\d+) ?(?:px|pixels)", phrase) or 224.0
+        phrase = f"{phrase}; ViT {side:.0f}x{side:.0f}"
+        row = {**row, "arch_notes": phrase}
     known = reference_of(model, phrase)
     if known is not None:
         return known
@@ -81,6 +89,8 @@ def _sizes(row: Row) -> Sizes:
     experts, used = (number(row.get(name)) or 0.0 for name in ("moe_experts", "moe_topk"))
     two = bool(re.search(r"2-matrix", phrase))
     gated = bool(re.search(r"SwiGLU|GeGLU|3-matrix|gated", phrase, re.IGNORECASE)) or (not two and _modern(phrase, experts))
+    silent = not two and not gated and not re.search(r"\bGELU|\bReLU|DiT|\benc|cross", phrase, re.IGNORECASE)
+    gated = gated or (silent and _has_gates(row))
     image = bool(re.search(r"\dx\d|\btokens\b|DiT|ViT", phrase))
     encoder = bool(re.search(r"\bencoder\b", phrase)) or "BERT" in row.get("model", "")
     return Sizes(
@@ -108,6 +118,21 @@ def _sizes(row: Row) -> Sizes:
 def _modern(phrase: str, experts: float) -> bool:
     """Whether a phrase that names no kind of MLP is of a kind that has had gates since 2023."""
     return experts > 0 or bool(re.search(r"RMSNorm|RoPE|GQA|head_dim", phrase))
+
+
+def _has_gates(row: Row) -> bool:
+    """Whether the parameters of a dense model are nearer to those with three matrices in an MLP than with two."""
+    names = ("n_layers", "d_model", "n_heads", "d_ff", "vocab", "params_b")
+    layers, width, heads, hidden, vocabulary, billions = (number(row.get(name)) or 0.0 for name in names)
+    if not all((layers, width, heads, hidden, billions)):
+        return False
+    attention = 2 * width * width * (1 + (number(row.get("n_kv_heads")) or heads) / heads)
+
+    def off(matrices: int) -> float:
+        body = layers * (attention + matrices * width * hidden)
+        return min(abs(body + tables * vocabulary * width - billions * 1e9) for tables in (1, 2))
+
+    return off(3) < off(2)
 
 
 def _windows(phrase: str) -> tuple[tuple[float, float], ...]:

@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 
 import intake
+from advisor.datasheet import Datasheets
 from advisor.feeding import COMPRESSED_BYTES_PER_S, RAW_BYTES_PER_S, decoding_of, input_seconds, input_words
-from catalog import machine_named
+from catalog import accelerator, machine_named
+from core.advice import Estimate
 from core.device import Pool
+from core.probe import Runtime
 from core.workload import DataPipeline
 
 V5P = Pool("tpu-v5p", 8, "tpu", hosts=2)
@@ -76,3 +79,33 @@ def test_hosts_that_nobody_knows_are_not_counted() -> None:
     found = decoding_of(replace(JPEG, host_vcpus=4), "", 1, 1)
     assert found is not None
     assert found.processors == 4
+
+
+def test_eight_chips_have_twice_the_processors_of_four_whatever_larger_machines_there_are() -> None:
+    four, eight = decoding_of(JPEG, "a100-40", 4, 1), decoding_of(JPEG, "a100-40", 8, 1)
+    assert four is not None
+    assert eight is not None
+    assert (four.processors, eight.processors) == (48, 96)  # the machine of sixteen has no more than that of eight
+
+
+def test_work_on_the_pixels_of_pictures_does_not_make_them_sooner_there() -> None:
+    plain, more = decoding_of(JPEG, "l4", 1, 1), decoding_of(replace(JPEG, decode="jpeg, resize, crop"), "l4", 1, 1)
+    assert plain is not None
+    assert more is not None
+    assert more.seconds(100) >= plain.seconds(100)
+
+
+def test_a_picture_is_read_with_the_size_that_it_is_decoded_with_and_nothing_takes_no_time() -> None:
+    assert input_seconds(pictures(decode="jpeg", source_bytes_per_s=1e6), V5P) == pytest.approx(512 * 110e3 / 1e6)
+    assert input_seconds(pictures(decode="jpeg", bytes_per_sample=0), V5P) == 0
+
+
+def test_no_step_is_sooner_than_its_input() -> None:
+    workload = pictures(decode="jpeg", host_vcpus=2)
+    chip, torch = accelerator("h100-sxm"), Runtime("torch-compile", "torch", "compile")
+    pool = Pool("h100-sxm", 1, "gpu", 3.0)
+    told = Datasheets(workload, [(pool, chip)]).estimate(torch, pool, chip)
+    assert isinstance(told, Estimate)
+    assert told.step_time_s is not None
+    assert told.step_time_s.low == pytest.approx(input_seconds(workload, pool))
+    assert any("2 processors" in one for one in told.step_time_s.evidence)

@@ -365,3 +365,13 @@ def test_a_price_counts_where_what_is_free_may_be_late() -> None:
     free = replace(owned, value=log_normal(0.0, 0.0, "datasheet", "test"))
     assert confident(free, aiming("rented", 3.0, 1.0)) == pytest.approx(0.6, abs=0.04)
     assert confident(replace(free, estimate=replace(free.estimate, target_chance=1.0)), aiming("rented", 3.0, 1.0)) == 1.0 - RARE
+    late = replace(aiming("late", 1.0, 0.44, key="cpu:0", late=True), value=log_normal(0.0, 0.0, "datasheet", "test"))
+    sure = confidence_of(ranked([aiming("rented", 3.0, 1.0), late])[0], 0)
+    assert sure is not None
+    assert sure.p_best == pytest.approx(0.56, abs=0.04)  # where it is in time, what is free is better
+    assert 0 < sure.expected_regret < 1
+
+
+def test_figures_without_a_band_are_drawn_too() -> None:
+    known = [aiming(name, usd, 1.0, sigma=0.0) for name, usd in (("cheap", 1.0), ("dear", 3.0))]
+    assert confident(*known) == 1.0 - RARE

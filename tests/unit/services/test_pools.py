@@ -302,3 +302,18 @@ def test_replicas_need_no_cluster_and_a_model_larger_than_a_host_does() -> None:
     assert small is not None
     assert large is not None
     assert small < large
+
+
+def test_a_pool_has_the_processors_of_the_machines_that_are_paid() -> None:
+    job = intake.read_document({"task": "train", "model": {"preset": "resnet-50"}})
+    (named,), (alone,) = (pools_for(job, (), asked) for asked in ("g6.xlarge", "l4=1"))
+    assert (named.hosts, named.vcpus) == (1, 4)
+    assert (alone.price_usd_per_h, alone.vcpus) == (named.price_usd_per_h, 4)  # the same offer
+    (four,) = pools_for(job, (), "p5.48xlarge")
+    assert (four.hosts, four.vcpus) == (1, 192)
+
+
+def test_a_fleet_that_nobody_has_is_not_listed() -> None:
+    job = intake.read_document({"task": "serve", "model": {"preset": "llama-3-8b"}, "prompt": 10, "output": 10,
+                                "targets": {"requests_per_s": 1e12}, "pools": ["h100-sxm"]})  # fmt: skip
+    assert sized_pools(job, "all", [Fleet("h100-sxm", 10**12, 8)]) == ()
