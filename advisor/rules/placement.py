@@ -158,6 +158,7 @@ def _decoding(case: Case) -> str | None:
     hosts = pool.hosts if pool is not None else 1 if known is None else known.hosts
     count, vcpus = (case.fewest, None) if pool is None else (pool.count, pool.vcpus)
     decoding = decoding_of(data, case.key, count, hosts, vcpus)
+    busy_s = None if busy_s is None else busy_s * case.fewest / count
     if decoding is None or busy_s is None or decoding.seconds(case.workload.batch) <= busy_s:
         return None
     decode_s = decoding.seconds(case.workload.batch)

@@ -292,6 +292,7 @@ def test_what_a_configuration_has_and_the_count_has_not_is_an_assumption() -> No
         "vocab_size": 151936,
         "tie_word_embeddings": True,
         "sliding_window": 4096,
+        "use_sliding_window": True,
         "quantization_config": {"bits": 4},
     }
     workload = read_document({"model": {"config": config}, "batch": 1, "length": 128})
