@@ -6,7 +6,7 @@ chip. All figures of a candidate come from its step time and are off together, s
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf, log, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -21,8 +21,8 @@ CONTENDERS = 16
 """At most this many candidates are drawn against each other; the others are too far behind to win."""
 FAR = 3.5
 """Standard deviations behind the best from which on a candidate is not drawn: it wins once in 4,000."""
-_LEAST_SIGMA, _MOST_LOST = 1e-9, 1.0
-"""Of figures that are known; logarithm of how many times the true best at most a choice is said to cost in one world."""
+_LEAST_SIGMA = 1e-9
+"""Of figures that are known."""
 RARE = 1 / 4000
 """Least chance that another candidate is better, where there is another: draws and bands tell no less."""
 
@@ -56,6 +56,8 @@ def confidence_of(order: Sequence[Contender], seed: int) -> Confidence | None:
     nothing to choose from, or where by middle values nothing meets the targets: then what misses them least leads, and not what
     is best.
 
+    Where the true best is free, what a choice that costs loses is all of it: a regret of 1.
+
     Args:
         order: from `ranked`.
         seed: of the draws.
@@ -78,8 +80,9 @@ def confidence_of(order: Sequence[Contender], seed: int) -> Confidence | None:
     least = np.where(nearest, values, inf).min(axis=1)
     slack = NEARLY if best.compared.sigma == 0 else 0.0
     wins = nearest[:, 0] & (values[:, 0] <= least + slack)
-    regret = np.where(wins, 0.0, np.maximum(0.0, np.exp(np.minimum(values[:, 0] - least, _MOST_LOST)) - 1.0))
-    return Confidence(min(float(wins.mean()), 1.0 - RARE), float(regret.mean()))
+    behind = values[:, 0] - least
+    lost = np.exp(np.where(behind == inf, log(2.0), behind)) - 1.0
+    return Confidence(min(float(wins.mean()), 1.0 - RARE), float(np.where(wins, 0.0, np.maximum(0.0, lost)).mean()))
 
 
 def _errors(drawn: Sequence[_Drawn], devices: int, works: int, seed: int) -> NDArray[np.float64]:

@@ -183,7 +183,8 @@ class Datasheets:
         told = _EVIDENCE[found.tier].format(
             key=chip.key, source=chip.source, date=chip.source_date, library=found.library or "the framework"
         )
-        waits_s, fed_s = self._waits_s(found, pool), input_seconds(workload, pool)
+        fed_s = input_seconds(workload, pool)
+        waits_s = max(0.0, fed_s - found.seconds)
         fed = (input_words(workload, pool),) if waits_s > 0 else ()
         evidence = (told, words_of(found, pool.count), *fed, *((SPARSE_UPDATE,) if self._looks_up else ()))
         step = log_normal(found.seconds + waits_s, found.sigma, found.tier, *evidence).at_least(max(found.least_s, fed_s))

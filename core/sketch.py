@@ -180,7 +180,7 @@ class Layout:
 
     @property
     def words(self) -> str:
-        """Return in one phrase what is divided how: `fsdp 8, tp 2, 1 sample at a time`."""
+        """Return in one phrase what is divided how: `fsdp 8, tp 2, 1 at a time, remat`."""
         degrees = (
             ("fsdp" if self.sharded > 1 else "dp", self.data), ("tp", self.tensor), ("pp", self.pipeline), ("cp", self.context),
             ("ep", self.expert),

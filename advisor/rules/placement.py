@@ -14,7 +14,7 @@ METADATA = "PyPI metadata and pip resolver, 2026-11-30"
 SMALL_STEP_FLOP = 5e9
 """A step that a large chip does in tens of microseconds: calling it takes as long."""
 _REACHED = 0.4
-"""Part of a chip's peak that dense work usually reaches, where a rule needs a figure before anything was predicted."""
+"""Part of a chip's peak that dense work usually reaches, where a rule needs a figure before anything was predicted (prior)."""
 FOREIGN_STORES = {
     "boto3": "S3", "s3fs": "S3", "s3torchconnector": "S3", "aiobotocore": "S3", "smart-open-s3": "S3", "awscli": "S3",
     "adlfs": "Azure storage", "azure-storage-blob": "Azure storage", "oci": "OCI storage", "ossfs": "OSS",
@@ -98,7 +98,7 @@ def large_tables_want_their_hardware(case: Case) -> Finding | None:
 ))
 def reading_takes_longer_than_computing(case: Case) -> Finding | None:
     """A job that waits for its data gains nothing from a faster chip."""
-    data, busy_s = case.workload.data, _busy_s(case)
+    data, busy_s = case.workload.data, _busy_s(case, case.fewest)
     if not data.bytes_per_sample or not data.source_bytes_per_s or busy_s is None:
         return None
     read_s = case.workload.batch * data.bytes_per_sample / data.source_bytes_per_s
@@ -140,25 +140,25 @@ def few_processors_starve_gpus(case: Case) -> Finding | None:
     return Finding("warn", f"{told}: take more processors, decode on the GPU (DALI, nvImageCodec), or prepare beforehand")
 
 
-def _busy_s(case: Case) -> float | None:
-    """Return seconds of a step at `_REACHED` of the 16-bit peak of the smallest pool; None where no peak is known."""
+def _busy_s(case: Case, chips: int) -> float | None:
+    """Return seconds of a step at `_REACHED` of the 16-bit peak of so many chips; None where no peak is known."""
     chip = case.chip
     peak = None if chip is None else chip.peak("bf16") or chip.peak("fp16") or chip.peak("fp32")
     if peak is None or not case.code.flop_per_step:
         return None
-    return case.code.flop_per_step / (_REACHED * peak * case.fewest)
+    return case.code.flop_per_step / (_REACHED * peak * chips)
 
 
 def _decoding(case: Case) -> str | None:
     """Return in words that the host decodes slower than the chips compute; None when it keeps up or nobody knows."""
-    busy_s, data = _busy_s(case), case.workload.data
+    data = case.workload.data
     if case.attached and not data.host_vcpus:
         return None
     known, pool = slice_of(case.key, case.fewest) if case.key else None, case.code.smallest.get(case.key)
     hosts = pool.hosts if pool is not None else 1 if known is None else known.hosts
     count, vcpus = (case.fewest, None) if pool is None else (pool.count, pool.vcpus)
     decoding = decoding_of(data, case.key, count, hosts, vcpus)
-    busy_s = None if busy_s is None else busy_s * case.fewest / count
+    busy_s = _busy_s(case, count)
     if decoding is None or busy_s is None or decoding.seconds(case.workload.batch) <= busy_s:
         return None
     decode_s = decoding.seconds(case.workload.batch)

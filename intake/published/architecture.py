@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from core.errors import BadInput
-from core.sketch import Sketch
+from core.sketch import Sketch, Windows
 from core.sketching import sketch_of
 from intake.published.reference import reference_of
 from intake.published.spelling import number
@@ -44,7 +44,7 @@ class Sizes:
     latent: bool
     tied: bool
     causal: bool
-    windows: tuple[tuple[float, float], ...]
+    windows: Windows
 
 
 _VIT = re.compile(r"ViT|\bvit[-_ ]|vision transformer", re.ASCII)
@@ -135,7 +135,7 @@ def _has_gates(row: Row) -> bool:
     return off(3) < off(2)
 
 
-def _windows(phrase: str) -> tuple[tuple[float, float], ...]:
+def _windows(phrase: str) -> Windows:
     found = re.search(r"(\d{1,9}):1 local\((\d{1,9})\)", phrase)
     if found:
         local = float(found.group(1))

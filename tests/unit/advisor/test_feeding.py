@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 import intake
+from advisor import advise
 from advisor.datasheet import Datasheets
 from advisor.feeding import COMPRESSED_BYTES_PER_S, RAW_BYTES_PER_S, decoding_of, input_seconds, input_words
+from advisor.question import Question
 from catalog import accelerator, machine_named
 from core.advice import Estimate
 from core.device import Pool
@@ -109,3 +111,19 @@ def test_no_step_is_sooner_than_its_input() -> None:
     assert told.step_time_s is not None
     assert told.step_time_s.low == pytest.approx(input_seconds(workload, pool))
     assert any("2 processors" in one for one in told.step_time_s.evidence)
+
+
+@pytest.mark.parametrize(("pool", "vcpus"), [(Pool("l4", 1, "gpu", 0.8, hosts=1, vcpus=4), 4), (Pool("l4", 4, "gpu", 3.2), 48)])
+def test_the_rule_counts_the_processors_that_the_step_waits_for(pool: Pool, vcpus: int) -> None:
+    workload = intake.read_document(
+        {"task": "infer", "model": {"preset": "resnet-50"}, "batch": 512, "dtype": "bf16", "data": {"decode": "jpeg"}}
+    )
+    asked = Question(workload, (pool,), (), (Runtime("torch-compile", "torch", "compile"),), (), "time", "2026-12-03", named=True)
+    answer = advise(asked)
+    assert answer.best is not None
+    assert answer.best.step_time_s is not None
+    words = input_words(workload, pool)
+    assert f"by {vcpus} processors" in words
+    assert words in answer.best.step_time_s.evidence
+    (said,) = (one.reason for one in answer.verdicts if one.rule == "R206")
+    assert said.startswith(words)

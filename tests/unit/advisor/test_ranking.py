@@ -369,7 +369,7 @@ def test_a_price_counts_where_what_is_free_may_be_late() -> None:
     sure = confidence_of(ranked([aiming("rented", 3.0, 1.0), late])[0], 0)
     assert sure is not None
     assert sure.p_best == pytest.approx(0.56, abs=0.04)  # where it is in time, what is free is better
-    assert 0 < sure.expected_regret < 1
+    assert sure.expected_regret == pytest.approx(1 - sure.p_best)  # all that was paid
 
 
 def test_figures_without_a_band_are_drawn_too() -> None:
