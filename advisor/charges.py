@@ -30,6 +30,8 @@ def throughput_of(workload: Workload, step: Quantity) -> Quantity | None:
 def job_of(workload: Workload, pool: Pool, step: Quantity, compile_s: Quantity | None, saved: float) -> Quantity | None:
     """Return the expected seconds of the whole job: compilation, steps and interruptions; None when it has no total.
 
+    What comes beside the steps takes time too, so that the job is never told sooner than its steps alone.
+
     Args:
         workload: the job.
         pool: where it runs.
@@ -47,7 +49,7 @@ def job_of(workload: Workload, pool: Pool, step: Quantity, compile_s: Quantity |
         middle = whole.mid + running.mid * (found.factor.mid - 1)
         sigma, evidence = hypot(sigma, found.factor.sigma), (*evidence, found.words)
     tier = step.tier if middle - running.mid <= MINOR * middle else worst_tier((step.tier, whole.tier))
-    return log_normal(middle, sigma, tier, *evidence)
+    return log_normal(middle, sigma, tier, *evidence).at_least(running.low)
 
 
 def cost_of(workload: Workload, pool: Pool, step: Quantity, job: Quantity | None = None) -> Quantity | None:

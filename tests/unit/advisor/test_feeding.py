@@ -14,7 +14,7 @@ from catalog import accelerator, machine_named
 from core.advice import Estimate
 from core.device import Pool
 from core.probe import Runtime
-from core.workload import DataPipeline
+from core.workload import DataPipeline, Total
 
 V5P = Pool("tpu-v5p", 8, "tpu", hosts=2)
 JPEG = DataPipeline(bytes_per_sample=110_000, decode="jpeg")
@@ -103,13 +103,17 @@ def test_a_picture_is_read_with_the_size_that_it_is_decoded_with_and_nothing_tak
 
 
 def test_no_step_is_sooner_than_its_input() -> None:
-    workload = pictures(decode="jpeg", host_vcpus=2)
+    workload = replace(pictures(decode="jpeg", host_vcpus=2), total=Total(steps=1000))
     chip, torch = accelerator("h100-sxm"), Runtime("torch-compile", "torch", "compile")
     pool = Pool("h100-sxm", 1, "gpu", 3.0)
     told = Datasheets(workload, [(pool, chip)]).estimate(torch, pool, chip)
     assert isinstance(told, Estimate)
     assert told.step_time_s is not None
     assert told.step_time_s.low == pytest.approx(input_seconds(workload, pool))
+    assert told.job_s is not None
+    assert told.cost_usd is not None
+    assert told.job_s.low >= 1000 * input_seconds(workload, pool)
+    assert told.cost_usd.low >= 1000 * input_seconds(workload, pool) * 3.0 / 3600
     assert any("2 processors" in one for one in told.step_time_s.evidence)
 
 
