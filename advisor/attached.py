@@ -7,6 +7,7 @@ from advisor.beliefs import BELIEFS, CHIP_HABITS, EAGER_RUNTIMES, UNCOMPILED_RUN
 from advisor.blocks import BlockTime, frozen_time, probe_of, time_of_block
 from advisor.charges import cost_of, energy_of, job_of, throughput_of
 from advisor.communication import all_reduce_s, exposed_s, fabric_of
+from advisor.feeding import fed_of, step_of, waiting
 from advisor.kernels import Peaks, Split, peaks_of, roofline_split
 from advisor.memory import Layout, memory_of, memory_parts, model_bytes
 from advisor.reduced import Reduced, Timed, prevails, reduced_of, spoilt, terms_of, whole_times
@@ -243,7 +244,9 @@ def _estimate(
     workload, pool, device = place.workload, place.pool, place.device
     parts = memory_parts(model_bytes(workload, whole_tables=True), Layout(batch_share=1 / pool.count), device.kind)
     memory = memory_of(parts)
-    step = _step(place, slices) if slices and slices.terms else None
+    chips_s = _step(place, slices) if slices and slices.terms else None
+    fed = None if chips_s is None else fed_of(workload, pool, chips_s)
+    step = None if chips_s is None else step_of(chips_s, fed)
     compile_s = _compile(place, times, reduced)
     if compile_s is None:
         missing = (*missing, f"compile time of {place.runtime.id} on {device.id}: not measured")
@@ -258,8 +261,8 @@ def _estimate(
         compile_s,
         None if step is None else cost_of(workload, pool, step, job),
         None if step is None else energy_of(workload, place.chip, pool.count, step),
-        parts, capacity, slices.shown if slices else (), lower_s, upper_s,
-        None if capacity is None else memory.mid <= capacity, missing, job_s=job,
+        parts, capacity, (*slices.shown, *waiting(fed)) if slices else (), lower_s, upper_s,
+        None if capacity is None else memory.mid <= capacity, missing, job_s=job, fed=fed,
     )
 
 

@@ -33,17 +33,21 @@ class _Drawn:
 
     Args:
         score: logarithm of what is compared.
-        sigma: of it; 0 where the figure is known.
-        late_sigma: of what its targets limit.
-        limit: standard deviations of the step's error within which all targets are met; infinite without any.
-        parts: shares of the error's standard deviation that all have, that those on its chip have, and of its own.
+        carried: of what is compared, logarithms that one of the step moves it by; 0 where the figure is known.
+        limit: logarithm of the step over what is told within which all targets are met; infinite without any.
+        sigma, chips: of the time of its chips the standard deviation, and its logarithm over that of the step as told.
+        fed_sigma, fed: the same of its input; minus infinity where none is reckoned with.
+        parts: shares of the chips' standard deviation that all have, that those on its chip have, and of its own.
         device, work: which of the drawn ones are its chip's and its own.
     """
 
     score: float
-    sigma: float
-    late_sigma: float
+    carried: float
     limit: float
+    sigma: float
+    chips: float
+    fed_sigma: float
+    fed: float
     parts: tuple[float, float, float]
     device: int
     work: int
@@ -74,11 +78,11 @@ def confidence_of(order: Sequence[Contender], seed: int) -> Confidence | None:
     free = best.value.mid <= 0
     drawn = [_drawn(c, free, devices.index(c.device), works.index(c.work)) for c in field]
     errors, limits = _errors(drawn, len(devices), len(works), seed), np.array([one.limit for one in drawn])
-    over = np.maximum(0.0, (errors - limits) * np.array([max(one.late_sigma, _LEAST_SIGMA) for one in drawn]))
-    values = np.array([one.score for one in drawn]) + errors * np.array([one.sigma for one in drawn])
+    over = np.maximum(0.0, errors - limits)
+    values = np.array([one.score for one in drawn]) + errors * np.array([one.carried for one in drawn])
     nearest = over <= over.min(axis=1, keepdims=True)
     least = np.where(nearest, values, inf).min(axis=1)
-    slack = NEARLY if best.compared.sigma == 0 else 0.0
+    slack = NEARLY if best.compared.sigma == 0 else _LEAST_SIGMA
     wins = nearest[:, 0] & (values[:, 0] <= least + slack)
     behind = values[:, 0] - least
     lost = np.exp(np.where(behind == inf, log(2.0), behind)) - 1.0
@@ -86,12 +90,17 @@ def confidence_of(order: Sequence[Contender], seed: int) -> Confidence | None:
 
 
 def _errors(drawn: Sequence[_Drawn], devices: int, works: int, seed: int) -> NDArray[np.float64]:
-    """Return the errors of candidates in every world, in standard deviations of their own; shape (draws, candidates)."""
+    """Return ln(step / step as told) of candidates in every world, shape (draws, candidates): of chips or input the longer.
+
+    One error of the input is that of all.
+    """
     draw = np.random.default_rng(seed)
-    everywhere, chips, own = (draw.standard_normal((DRAWS, count)) for count in (1, devices, works))
+    everywhere, chips, own, fed = (draw.standard_normal((DRAWS, count)) for count in (1, devices, works, 1))
     parts = np.array([one.parts for one in drawn]).T
     of_chip, of_own = chips[:, [one.device for one in drawn]], own[:, [one.work for one in drawn]]
-    return np.asarray(everywhere * parts[0] + of_chip * parts[1] + of_own * parts[2])
+    error = everywhere * parts[0] + of_chip * parts[1] + of_own * parts[2]
+    chips_s = error * np.array([one.sigma for one in drawn]) + np.array([one.chips for one in drawn])
+    return np.maximum(chips_s, fed * np.array([one.fed_sigma for one in drawn]) + np.array([one.fed for one in drawn]))
 
 
 def _rivals(best: Contender, others: Sequence[Contender]) -> list[Contender]:
@@ -115,13 +124,17 @@ def _chance(contender: Contender) -> float:
 def _drawn(contender: Contender, free: bool, device: int, work: int) -> _Drawn:
     """Return a candidate as it is drawn; what costs something comes after all that is free."""
     compared, step, chance = contender.compared, contender.estimate.step_time_s, _chance(contender)
-    common, chip = BELIEFS.common(compared.tier), BELIEFS.shared(compared.tier)
-    limit = inf if chance >= 1 else -inf if chance <= 0 else NormalDist().inv_cdf(chance)
-    late_sigma = compared.sigma if step is None else step.sigma
+    common, chip = BELIEFS.common(contender.tier), BELIEFS.shared(contender.tier)
+    sigma = max(compared.sigma if step is None else step.sigma, _LEAST_SIGMA)
+    limit = inf if chance >= 1 else -inf if chance <= 0 else NormalDist().inv_cdf(chance) * sigma
     parts = (sqrt(common), sqrt(chip - common), sqrt(1 - chip))
     own = contender.value.mid <= 0
     score = log_score(contender) if own == free else -inf if own else inf
-    return _Drawn(score, compared.sigma, late_sigma, limit, parts, device, work)
+    fed = contender.estimate.fed
+    taken = (sigma, 0.0, 0.0, -inf)
+    if fed is not None and step is not None and fed.chips_s.mid > 0:
+        taken = (fed.chips_s.sigma, log(fed.chips_s.mid / step.mid), fed.input_s.sigma, log(fed.input_s.mid / step.mid))
+    return _Drawn(score, compared.sigma / sigma, limit, *taken, parts, device, work)
 
 
 def _reach(contender: Contender, best: Contender) -> float:

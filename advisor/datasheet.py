@@ -6,7 +6,7 @@ from math import exp
 
 from advisor.charges import cost_of, energy_of, job_of, service_cost_of, service_energy_of, throughput_of
 from advisor.compiling import compile_time, programs_of
-from advisor.feeding import input_seconds, input_words
+from advisor.feeding import fed_of, input_seconds, step_of, waiting
 from advisor.interruptions import saved_bytes
 from advisor.memory import memory_of
 from advisor.search import Found, Search
@@ -14,7 +14,7 @@ from advisor.served import limited, load_of, served_of, with_ends
 from advisor.spare import chips_used, copies
 from advisor.words import plan_words
 from advisor.work import work_of
-from core.advice import ALL_BLOCKS, Candidate, Estimate, Plan, Share
+from core.advice import ALL_BLOCKS, Candidate, Estimate, Fed, Plan, Share
 from core.device import Accelerator, Pool
 from core.probe import Runtime
 from core.quantity import Z_80, Quantity, log_normal
@@ -183,19 +183,18 @@ class Datasheets:
         told = _EVIDENCE[found.tier].format(
             key=chip.key, source=chip.source, date=chip.source_date, library=found.library or "the framework"
         )
-        fed_s = input_seconds(workload, pool)
-        waits_s = max(0.0, fed_s - found.seconds)
-        fed = (input_words(workload, pool),) if waits_s > 0 else ()
-        evidence = (told, words_of(found, pool.count), *fed, *((SPARSE_UPDATE,) if self._looks_up else ()))
-        step = log_normal(found.seconds + waits_s, found.sigma, found.tier, *evidence).at_least(max(found.least_s, fed_s))
+        evidence = (told, words_of(found, pool.count), *((SPARSE_UPDATE,) if self._looks_up else ()))
+        chips_s = log_normal(found.seconds, found.sigma, found.tier, *evidence).at_least(found.least_s)
+        fed = fed_of(workload, pool, chips_s)
+        step = step_of(chips_s, fed)
         compile_s = compile_time(self._programs, runtime.id, chip.kind, pool.count, self._compiled_here)
         job = job_of(workload, pool, step, compile_s, self._saved)
         return Estimate(
             Candidate(runtime.id, (pool,), found.plan), step, throughput_of(workload, step), memory_of(found.memory), compile_s,
             cost_of(workload, pool, step, job), energy_of(workload, chip, pool.count, step), found.memory, chip.memory_bytes,
-            _shares(found, chip.key, waits_s, fed), found.lower_s, found.upper_s, found.fits, job_s=job,
+            _shares(found, chip.key, fed), found.lower_s, found.upper_s, found.fits, job_s=job,
             published_of=found.library, utilisation=self._utilisation(chip, pool.count, step),
-            missing=() if pool.price_usd_per_h is not None else (pool.where or f"no price of {pool.label} known",),
+            missing=() if pool.price_usd_per_h is not None else (pool.where or f"no price of {pool.label} known",), fed=fed,
         )
 
 
@@ -233,12 +232,12 @@ def _by_row(block: Block) -> Block:
     return replace(block, ops_backward=tuple(op for op in block.ops_backward if op.kind != "custom"))
 
 
-def _shares(found: Found, key: str, waits_s: float, fed: tuple[str, ...]) -> tuple[Share, ...]:
+def _shares(found: Found, key: str, fed: Fed | None) -> tuple[Share, ...]:
     """Return the slices of the step by term, waiting for input among them; their mid values add up to it."""
     spread = exp(Z_80 * found.sigma)
     evidence = (f"cost model on {key}",)
     shares: list[Share] = []
-    for term, seconds in (*found.terms, *((("input", waits_s),) if waits_s > 0 else ())):
-        told = Quantity(seconds / spread, seconds, seconds * spread, found.tier, fed if term == "input" else evidence)
+    for term, seconds in found.terms:
+        told = Quantity(seconds / spread, seconds, seconds * spread, found.tier, evidence)
         shares.append(Share(term, ALL_BLOCKS, told.at_least(found.arithmetic_s) if term == "compute" else told))
-    return tuple(shares)
+    return (*shares, *waiting(fed))

@@ -10,7 +10,9 @@ from functools import cache
 from statistics import median
 
 from catalog import accelerator, machine_named, machines_of, slice_of
+from core.advice import ALL_BLOCKS, Fed, Share
 from core.device import Pool
+from core.quantity import TIER_SIGMA, Quantity, log_normal, longer
 from core.workload import DataPipeline, Workload
 
 RAW = frozenset(("resize", "crop", "augment", "augmentation", "raw"))
@@ -25,6 +27,10 @@ COMPRESSED_BYTES_PER_S, RAW_BYTES_PER_S = 13e6, 18e6
 
 Source: rule R090 and the public threads behind it (13 to 18 MB/s a processor).
 """
+DECODING_SIGMA = TIER_SIGMA["published"]
+"""Standard deviation of ln(truth / told) of decoding: processors and what is done to a sample differ (prior)."""
+READING_SIGMA = 0.1
+"""The same of reading at a rate that the workload says (prior)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +84,7 @@ def decoding_of(data: DataPipeline, key: str, chips: int, hosts: int, vcpus: flo
     if data.host_vcpus:
         processors, whose = float(data.host_vcpus * hosts), f"{data.host_vcpus} of each host, as the workload says"
     elif vcpus is not None:
-        processors, whose = vcpus, "of the machine that is named or priced"
+        processors, whose = vcpus, "of the machine that is named, priced or here"
     elif usual is not None:
         processors, whose = usual
     else:
@@ -125,8 +131,61 @@ def input_seconds(workload: Workload, pool: Pool) -> float:
     """
     data = workload.data
     read_s = workload.batch * (sample_bytes(data) or 0.0) / data.source_bytes_per_s if data.source_bytes_per_s else 0.0
-    decoding = decoding_of(data, pool.accelerator, pool.count, pool.hosts, pool.vcpus) if data.decode else None
+    decoding = _decoded_on(workload, pool)
     return max(read_s, 0.0 if decoding is None else decoding.seconds(workload.batch))
+
+
+def fed_of(workload: Workload, pool: Pool, chips_s: Quantity) -> Fed | None:
+    """Return what a step takes of its chips and of its input; None where the workload says of its input nothing that counts.
+
+    Args:
+        workload, pool: as for `input_seconds`.
+        chips_s: seconds of a step without any wait for input.
+    """
+    seconds = input_seconds(workload, pool)
+    if seconds <= 0:
+        return None
+    decoded = _decodes(workload, pool, seconds) is not None
+    sigma, tier = (DECODING_SIGMA, "published") if decoded else (READING_SIGMA, "datasheet")
+    return Fed(chips_s, log_normal(seconds, sigma, tier, input_words(workload, pool)))
+
+
+def step_of(chips_s: Quantity, fed: Fed | None) -> Quantity:
+    """Return seconds of a step: the longer of what its chips and what its input take.
+
+    Args:
+        chips_s: without any wait for input.
+        fed: from `fed_of`.
+    """
+    if fed is None:
+        return chips_s
+    step = longer(chips_s, fed.input_s)
+    evidence = tuple(dict.fromkeys((*chips_s.evidence, *step.evidence)))
+    return Quantity(step.low, step.mid, step.high, step.tier, evidence)
+
+
+def waiting(fed: Fed | None) -> tuple[Share, ...]:
+    """Return the slice of a step in which its chips wait for input; none where they do not.
+
+    Args:
+        fed: from `fed_of`.
+    """
+    if fed is None or fed.waits_s <= 0:
+        return ()
+    return (Share("input", ALL_BLOCKS, fed.input_s.scaled(fed.waits_s / fed.input_s.mid)),)
+
+
+def _decoded_on(workload: Workload, pool: Pool) -> Decoding | None:
+    """Return how the input is decoded on a pool, by the processors here where it is attached; None as for `decoding_of`."""
+    if not workload.data.decode:
+        return None
+    return decoding_of(workload.data, "" if pool.attached else pool.accelerator, pool.count, pool.hosts, pool.vcpus)
+
+
+def _decodes(workload: Workload, pool: Pool, seconds: float) -> Decoding | None:
+    """Return how the input is decoded where that is what takes so many seconds; None where it is read as slowly."""
+    decoding = _decoded_on(workload, pool)
+    return decoding if decoding is not None and decoding.seconds(workload.batch) >= seconds else None
 
 
 def input_words(workload: Workload, pool: Pool) -> str:
@@ -135,8 +194,5 @@ def input_words(workload: Workload, pool: Pool) -> str:
     Args:
         workload, pool: as for `input_seconds`.
     """
-    data = workload.data
-    decoding = decoding_of(data, pool.accelerator, pool.count, pool.hosts, pool.vcpus)
-    if decoding is not None and decoding.seconds(workload.batch) >= input_seconds(workload, pool):
-        return decoding.words
-    return f"read at {(data.source_bytes_per_s or 0.0) / 1e6:.4g} MB/s"
+    decoding = _decodes(workload, pool, input_seconds(workload, pool))
+    return f"read at {(workload.data.source_bytes_per_s or 0.0) / 1e6:.4g} MB/s" if decoding is None else decoding.words

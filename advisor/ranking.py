@@ -17,6 +17,8 @@ from core.workload import Workload
 
 NEARLY = 0.02
 """Difference of two figures, as a fraction, that is not worth a choice; the regret at which probing stops is the same."""
+UNFELT = NEARLY / 4
+"""Standard deviation of a difference below which it is as good as known."""
 LIKELY = 0.75
 """Chance of fitting in memory below which what is as good and fits is chosen."""
 
@@ -71,6 +73,24 @@ class Contender:
         return self.value if self.value.mid > 0 or step is None else step
 
     @property
+    def spread(self) -> tuple[float, float]:
+        """Standard deviations of the logarithm of what is compared, by its chips and by its input.
+
+        Each counts as far as it is likely to be the longer; where no input is reckoned with, all of it is the chips'.
+        """
+        fed, step = self.estimate.fed, self.estimate.step_time_s
+        if fed is None or step is None or step.sigma <= 0:
+            return self.compared.sigma, 0.0
+        waits, carried = fed.chance_waiting, self.compared.sigma / step.sigma
+        return (1 - waits) * fed.chips_s.sigma * carried, waits * fed.input_s.sigma * carried
+
+    @property
+    def tier(self) -> str:
+        """The tier of what its chips take, by which errors are shared."""
+        fed = self.estimate.fed
+        return self.compared.tier if fed is None else fed.chips_s.tier
+
+    @property
     def order(self) -> tuple[float, float, float, float, int, bool, int, float, str, str]:
         """Sort key: the least missed, score, how surely targets are met, step time, tier, known framework, runtime, price, names.
 
@@ -117,19 +137,22 @@ def chance_faster(other: Contender, best: Contender) -> float:
         return float(other.value.mid <= 0)
     spread = difference_sigma(other, best)
     gap = log(other.compared.mid / best.compared.mid) if other.compared.mid > 0 and best.compared.mid > 0 else 0.0
-    if spread == 0:
+    if spread < UNFELT:
         return 0.5 if abs(gap) <= NEARLY else float(gap < 0)
     return 0.5 * (1 + erf(-gap / spread / sqrt(2)))
 
 
 def difference_sigma(first: Contender, second: Contender) -> float:
-    """Return the standard deviation of ln(first / second): part of their errors is the same, or all, on another seller."""
+    """Return the standard deviation of ln(first / second): part of their errors is the same, or all, on another seller.
+
+    What is wrong of the input is wrong of all alike: one rate of decoding is taken for every host.
+    """
     if first.work == second.work:
         return 0.0
-    a, b = first.compared.sigma, second.compared.sigma
+    (a, mine), (b, theirs) = first.spread, second.spread
     of = BELIEFS.shared if first.device == second.device else BELIEFS.common
-    shared = min(of(first.compared.tier), of(second.compared.tier))
-    return sqrt(max(0.0, a * a + b * b - 2 * shared * a * b))
+    shared = min(of(first.tier), of(second.tier))
+    return sqrt(max(0.0, a * a + b * b - 2 * shared * a * b + (mine - theirs) ** 2))
 
 
 def nearly(other: Contender, best: Contender) -> bool:

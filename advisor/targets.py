@@ -25,12 +25,15 @@ class Aim:
         allowed: the limit.
         taken: the same of the candidate, in the same unit.
         told: what the candidate does, one clause.
+        limits, unit: what is limited, and the unit of both; empty where it is not told in the unit of the target.
     """
 
     name: str
     allowed: float
     taken: Quantity
     told: str
+    limits: str = ""
+    unit: str = ""
 
     @property
     def times(self) -> float:
@@ -54,16 +57,18 @@ def aims_of(estimate: Estimate, workload: Workload) -> tuple[Aim, ...]:
     found: list[Aim] = []
     if step is not None and targets.deadline_h is not None and workload.total_steps is not None:
         hours = (step.scaled(workload.total_steps) if estimate.job_s is None else estimate.job_s).scaled(1 / 3600.0)
-        found.append(Aim(f"deadline of {targets.deadline_h:g} h", targets.deadline_h, hours, f"it takes {hours.mid:,.3g} h"))
+        told = f"it takes {hours.mid:,.3g} h"
+        found.append(Aim(f"deadline of {targets.deadline_h:g} h", targets.deadline_h, hours, told, "deadline", "hours"))
     cost = estimate.cost_usd
     if cost is not None and targets.budget_usd is not None and workload.total_steps is not None:
         name = f"budget of {targets.budget_usd:,.12g} USD"
-        found.append(Aim(name, targets.budget_usd, cost, f"it costs {_whole(cost.mid)} USD"))
+        found.append(Aim(name, targets.budget_usd, cost, f"it costs {_whole(cost.mid)} USD", "budget", "USD"))
     if estimate.served is not None:
         found.extend(_of_service(estimate.served, targets, 0.0 if step is None else step.sigma))
     elif step is not None and targets.latency_ms is not None and not workload.trains:
         ms = step.scaled(1e3)
-        found.append(Aim(f"latency of {targets.latency_ms:g} ms", targets.latency_ms, ms, f"a step takes {_whole(ms.mid)} ms"))
+        told = f"a step takes {_whole(ms.mid)} ms"
+        found.append(Aim(f"latency of {targets.latency_ms:g} ms", targets.latency_ms, ms, told, "latency", "ms"))
     return tuple(found)
 
 
@@ -113,7 +118,7 @@ def _of_service(served: Served, targets: Targets, sigma: float) -> tuple[Aim, ..
         return (rate,)
     slowest = served.total_s[-1].scaled(1e3)
     told = f"at {asked:g} requests a second one in a hundred takes over {_whole(slowest.mid)} ms"
-    return rate, Aim(name, targets.latency_ms, slowest, told)
+    return rate, Aim(name, targets.latency_ms, slowest, told, "latency", "ms")
 
 
 def _whole(value: float) -> str:

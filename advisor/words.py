@@ -174,7 +174,9 @@ def _sure_words(
     at = "at these prices " if objective == "cost" else ""
     tied = equal and sure.p_best >= SURE
     said = f"none of {field} is {_BETTER[objective]}" if tied else f"it is the {_BEST[objective]} of {field}"
-    return f"{written.chance(sure.p_best)} sure that {at}{said}"
+    chance = order[0].estimate.target_chance
+    nearest = ", or comes nearest should none meet them" if chance is not None and chance < SURE and not tied else ""
+    return f"{written.chance(sure.p_best)} sure that {at}{said}{nearest}"
 
 
 def surer_words(order: tuple[Contender, ...], titles: Mapping[str, str]) -> str:

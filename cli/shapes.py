@@ -65,6 +65,7 @@ def estimate(value: Estimate) -> Plain:
         "missing": list(value.missing),
         "published_of": value.published_of,
         "utilisation": quantity(value.utilisation),
+        "fed": None if value.fed is None else {"chips_s": quantity(value.fed.chips_s), "input_s": quantity(value.fed.input_s)},
     }
 
 

@@ -1,6 +1,8 @@
 """What is advised: Plan, Candidate, Estimate, Verdict, Recommendation."""
 
 from dataclasses import dataclass
+from math import hypot, log
+from statistics import NormalDist
 
 from core.device import Pool
 from core.probe import Probe
@@ -57,6 +59,32 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
+class Fed:
+    """What a step takes of its chips, and of the input that is made ready meanwhile: it is as long as the longer.
+
+    Args:
+        chips_s: seconds without any wait for input.
+        input_s: seconds in which the input of a step is read and decoded.
+    """
+
+    chips_s: Quantity
+    input_s: Quantity
+
+    @property
+    def waits_s(self) -> float:
+        """Seconds in which the chips wait, by middle values."""
+        return max(0.0, self.input_s.mid - self.chips_s.mid)
+
+    @property
+    def chance_waiting(self) -> float:
+        """Probability that the chips wait."""
+        spread = hypot(self.chips_s.sigma, self.input_s.sigma)
+        if spread <= 0 or self.chips_s.mid <= 0 or self.input_s.mid <= 0:
+            return float(self.waits_s > 0)
+        return NormalDist().cdf(log(self.input_s.mid / self.chips_s.mid) / spread)
+
+
+@dataclass(frozen=True, slots=True)
 class Served:
     """What requests meet at a rate of arrivals; the three latencies are empty where more comes than can be served.
 
@@ -104,6 +132,7 @@ class Estimate:
             runtime's own, or nothing published of it is.
         utilisation: model FLOPs of a training step (attention in full, nothing computed again) over what the chips' dense peak
             does in its time (MFU); None where it does not train, or its peak is not known.
+        fed: of what the step is the longer: its chips' time and its input's; None where no input is reckoned with.
     """
 
     candidate: Candidate
@@ -127,6 +156,7 @@ class Estimate:
     target_chance: float | None = None
     published_of: str = ""
     utilisation: Quantity | None = None
+    fed: Fed | None = None
 
     def of(self, objective: str) -> Quantity | None:
         """Return its figure for an objective: step time, cost or energy; None where it is not known.

@@ -88,6 +88,34 @@ def log_normal(mid: float, sigma: float, tier: str, *evidence: str) -> Quantity:
     return Quantity(mid / spread, mid, mid * spread, tier, tuple(evidence))
 
 
+def longer(first: Quantity, second: Quantity) -> Quantity:
+    """Return the band of what takes as long as the longer of two that are wrong apart from each other, in their unit.
+
+    The middle is the longer middle, so that parts which are told beside it add up; the limits are those within which the longer
+    of two independent log-normal values lies 10 and 90 % of the time, told as of the one with the longer middle.
+
+    Args:
+        first, second: of one unit.
+    """
+    leads, other = (first, second) if first.mid >= second.mid else (second, first)
+    if leads.mid <= 0 or other.mid <= 0:
+        return leads
+
+    def at(chance: float) -> float:
+        least, most = min(first.low, second.low), max(leads.high, other.high, leads.mid) * 1e3
+        for _ in range(60):
+            middle = (least * most) ** 0.5
+            within = first.chance_within(middle) * second.chance_within(middle)
+            least, most = (least, middle) if within >= chance else (middle, most)
+        return most
+
+    if leads.low > 0 and other.low > 0:
+        low, high = at(0.1), at(0.9)
+    else:
+        low, high = max(first.low, second.low), max(first.high, second.high)
+    return Quantity(min(low, leads.mid), leads.mid, max(high, leads.mid), leads.tier, leads.evidence)
+
+
 def exact(value: float, tier: str, *evidence: str) -> Quantity:
     """Return a quantity without a band: arithmetic on known sizes."""
     return Quantity(value, value, value, tier, tuple(evidence))

@@ -31,7 +31,11 @@ def standing_text(advice: Recommendation, p_best: float) -> str:
         advice: with a choice. p_best: its probability of being best.
     """
     able = sum(not one.misses for one in advice.ranked)
+    chance = None if advice.best is None else advice.best.target_chance
+    unsure = chance is not None and chance < SURE
+    nearest = f", or nearest to the targets should none meet them ({write.chance(chance)} sure to meet them)" if unsure else ""
     if able == 1 < len(advice.ranked):
-        return f"the only one of {len(advice.ranked)} that meets the targets; {write.chance(p_best)} likely to be the best choice"
+        only = f"the only one of {len(advice.ranked)} that meets the targets"
+        return f"{only}; {write.chance(p_best)} likely to be the best choice{nearest}"
     place = "as good as any of" if advice.equal and p_best >= SURE else "the best of"
-    return f"{write.chance(p_best)} likely to be {place} {able}"
+    return f"{write.chance(p_best)} likely to be {place} {able}{nearest}"

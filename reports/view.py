@@ -21,6 +21,8 @@ from reports.standing import sure_text
 
 UNKNOWN = write.MISSING
 LONGEST = 1000
+WORTH_TELLING = 0.01
+"""Chance of a target below which it is missed, and that is all."""
 """Characters of one text at most."""
 
 
@@ -350,7 +352,9 @@ def _fits(estimate: Estimate) -> str:
 
 def _targets(estimate: Estimate) -> str:
     if estimate.misses:
-        return "misses the " + " and the ".join(estimate.misses)
+        chance = estimate.target_chance
+        likely = "" if not chance or chance < WORTH_TELLING else f", {write.chance(chance)} likely to meet all the same"
+        return "misses the " + " and the ".join(estimate.misses) + likely
     if estimate.target_chance is None:
         return ""
     served, slowest = estimate.served, ""

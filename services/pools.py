@@ -78,7 +78,7 @@ def pools_for(workload: Workload, devices: Sequence[Device], asked: str, today: 
         BadInput: a pool that is neither an accelerator nor an attached device, a name that several have, a count that is no
             whole number from 1, or a cloud or region of the workload in which nothing is sold that is known of.
     """
-    attached = tuple(Pool(d.id, 1, d.kind, None, "attached", attached=True) for d in devices)
+    attached = tuple(_attached(device, 1, None, devices) for device in devices)
     if asked == "attached":
         return attached
     market = _market(workload, today)
@@ -229,11 +229,17 @@ def _seller_alone(pool: Pool) -> str:
     return ", ".join(pool.where.split(", ")[:2])
 
 
+def _attached(device: Device, count: int, price: float | None, devices: Sequence[Device]) -> Pool:
+    """Return a pool of what is attached here, with the processors that its input may be decoded by."""
+    cores = sum(one.cores or 0 for one in devices if one.kind == "cpu")
+    return Pool(device.id, count, device.kind, price, "attached", attached=True, vcpus=float(cores) or None)
+
+
 def _named(request: PoolRequest, devices: Sequence[Device], market: _Market) -> Pool:
     device = next((d for d in devices if d.id == request.accelerator), None)
     if device is not None:
         price = None if request.price_usd_per_h is None else request.price_usd_per_h * request.count
-        return Pool(device.id, request.count, device.kind, price, "attached", attached=True)
+        return _attached(device, request.count, price, devices)
     if is_device(request.accelerator):
         known = ", ".join(d.id for d in devices) or "nothing"
         raise BadInput(f"device {request.accelerator!r}", f"an attached device: {known}", "list them with: ./tandem devices")

@@ -109,11 +109,15 @@ def test_no_step_is_sooner_than_its_input() -> None:
     told = Datasheets(workload, [(pool, chip)]).estimate(torch, pool, chip)
     assert isinstance(told, Estimate)
     assert told.step_time_s is not None
-    assert told.step_time_s.low == pytest.approx(input_seconds(workload, pool))
+    assert told.fed is not None
+    assert told.step_time_s.mid == told.fed.input_s.mid == pytest.approx(input_seconds(workload, pool))
+    assert told.step_time_s.low == pytest.approx(told.fed.input_s.low)
+    assert told.step_time_s.tier == told.fed.input_s.tier == "published"
+    assert sum(share.seconds.mid for share in told.breakdown) == pytest.approx(told.step_time_s.mid)
     assert told.job_s is not None
     assert told.cost_usd is not None
-    assert told.job_s.low >= 1000 * input_seconds(workload, pool)
-    assert told.cost_usd.low >= 1000 * input_seconds(workload, pool) * 3.0 / 3600
+    assert told.job_s.low >= 1000 * told.fed.input_s.low * 0.999999
+    assert told.cost_usd.low >= 1000 * told.fed.input_s.low * 0.999999 * 3.0 / 3600
     assert any("2 processors" in one for one in told.step_time_s.evidence)
 
 

@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor import advise
+from advisor.flips import flips_of
+from advisor.ranking import Contender, ranked
 from advisor.targets import ENDLESS, aims_of, chance_of_all, excess, missed
 from core.advice import Candidate, Estimate, Plan, Served
 from core.device import Pool
@@ -148,3 +150,23 @@ def test_a_rate_that_nobody_held_against_a_queue_is_not_told_as_met() -> None:
     best = advise(question(workload, outcomes)).best
     assert best is not None
     assert (best.served, best.misses, best.target_chance) == (None, (), None)
+
+
+def priced(name: str, seconds: float, usd: float, workload: Workload) -> Contender:
+    step = log_normal(seconds, 0.1, "datasheet", "test")
+    found = Estimate(Candidate(name, (Pool("h100-sxm", 8, "gpu", usd),), Plan()), step, None, None, None, step.scaled(usd), None)
+    aims = aims_of(found, workload)
+    return Contender(replace(found, misses=missed(aims), target_chance=chance_of_all(aims)), step.scaled(usd), excess(aims))
+
+
+def test_a_target_flips_where_what_costs_less_meets_it_and_where_the_choice_just_misses_it() -> None:
+    workload = replace(transformer(total=Total(steps=3600)), targets=Targets(deadline_h=2.0))
+    made = [priced("fast", 1.0, 30.0, workload), priced("choice", 1.5, 10.0, workload), priced("slow", 2.5, 1.0, workload)]
+    order, _ = ranked(made)
+    assert order[0].estimate.candidate.runtime == "choice"
+    found = [(flip.at, flip.winner) for flip in flips_of(order, "time", workload) if flip.what == "deadline"]
+    assert found == [(pytest.approx(2.5), "slow on 8 x h100-sxm"), (pytest.approx(1.5), "fast on 8 x h100-sxm")]
+    for at, winner in found:  # a hair beyond, the named one leads
+        other = replace(workload, targets=Targets(deadline_h=float(at) * (1.001 if at > 2 else 0.999)))
+        again, _ = ranked([priced("fast", 1.0, 30.0, other), priced("choice", 1.5, 10.0, other), priced("slow", 2.5, 1.0, other)])
+        assert again[0].estimate.candidate.label == winner
