@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from advisor.cost import Coefficients, between_chips, choose_scales, learn, leave_out_chips
 from advisor.cost.fitting import BETWEEN_CHIPS, WIDENING
-from advisor.cost.unseen import ChipsLeftOut
 from catalog.coefficients import fitted, write
 from core.errors import TandemError
 from services.accuracy import GROUPS, observations_of
@@ -31,7 +30,6 @@ def main() -> int:
     arguments = parser.parse_args()
     groups: dict[str, dict[str, Any]] = {}
     covariances: dict[str, Sequence[float] | NDArray[np.float64]] = {}
-    left: list[ChipsLeftOut] = []
     for group in GROUPS[:2]:
         rows = observations_of(group)
         scales = _stored(group)
@@ -43,12 +41,10 @@ def main() -> int:
             scales.pop(measured, None)
         told = learn(rows, scales)
         scales[WIDENING] = told.widening
-        left.append(leave_out_chips(rows, scales))
+        scales[BETWEEN_CHIPS] = round(between_chips(leave_out_chips(rows, scales)), 6)
         groups[group] = _written(told, scales, len(rows), len({row.source for row in rows}))
         covariances[group] = told.covariance[np.tril_indices(len(told.names))]
         print(f"{group}: {len(rows)} rows of {groups[group]['sources']} sources, {len(told.names)} coefficients")
-    for written in groups.values():
-        written["scales"][BETWEEN_CHIPS] = round(between_chips(left), 6)
     write(
         groups,
         covariances,

@@ -22,12 +22,13 @@ from advisor.cost import (
 )
 from advisor.cost.features import Labels
 from advisor.cost.fitting import LeftOut
+from advisor.cost.tuning import START
 from advisor.cost.unseen import ChipsLeftOut
-from advisor.search.sketched import divided_to_fit
+from advisor.search.sketched import divided_to_fit, impossible
 from catalog.coefficients import fitted
 from catalog.measurements import measurements_text
 from core.errors import BadInput
-from core.sketch import TRAINING
+from core.sketch import TRAINING, Setup
 from core.workload import Where
 from intake.published import PublishedRun, read_runs, source_of
 
@@ -105,7 +106,10 @@ def observations_of(group: str) -> tuple[Observation, ...]:
 
 def _fitting(runs: Sequence[PublishedRun], group: str) -> list[_Usable]:
     """Return the runs that coefficients are fitted on: a time to a target says too little of a step to learn from."""
-    usable, _ = _sorted([run for run in runs if run.group == group])
+    return _learned(_sorted([run for run in runs if run.group == group])[0])
+
+
+def _learned(usable: Sequence[_Usable]) -> list[_Usable]:
     return [one for one in usable if one.run.metric is not None and one.run.metric.name != TO_TARGET]
 
 
@@ -124,8 +128,8 @@ def _text(path: Path) -> str:
         raise BadInput(f"{path}: {reason}", "a CSV file of published measurements", "check the path") from error
 
 
-def _sorted(runs: Sequence[PublishedRun]) -> tuple[list[_Usable], list[Refused]]:
-    """Return runs that can be predicted, and the others with what is missing."""
+def _sorted(runs: Sequence[PublishedRun], *, as_stated: bool = False) -> tuple[list[_Usable], list[Refused]]:
+    """Return runs that can be predicted, and the others with what is missing; divided as they were, or as their rows have it."""
     usable: list[_Usable] = []
     refused: list[Refused] = []
     for run in runs:
@@ -133,14 +137,40 @@ def _sorted(runs: Sequence[PublishedRun]) -> tuple[list[_Usable], list[Refused]]
         if run.setup is not None and run.seconds is not None:
             chip = catalog.accelerator(run.setup.accelerator)
             silicon = silicon_of(chip, run.setup.dtype, run.group == "inference")
-            if not isinstance(silicon, str):
-                setup = divided_to_fit(run.setup, chip)
-                observation = Observation(setup, silicon, run.seconds, source_of(run), run.grade)
-                usable.append(_Usable(replace(run, setup=setup), observation))
-                continue
-            reason = silicon
+            if isinstance(silicon, str):
+                reason = silicon
+            else:
+                setup = run.setup if as_stated or not run.setup.guessed else divided(run.setup)
+                reason = impossible(setup, chip)
+                if not reason:
+                    observation = Observation(setup, silicon, run.seconds, source_of(run), run.grade)
+                    usable.append(_Usable(replace(run, setup=setup), observation))
+                    continue
         refused.append(Refused(run.id, run.group, run.task, run.model, source_of(run), reason, run.line))
     return usable, refused
+
+
+@cache
+def divided(setup: Setup) -> Setup:
+    """Return a run as it was divided, or as it may well have been where nobody stated it.
+
+    Args:
+        setup: as its row has it.
+    """
+    return divided_to_fit(setup, catalog.accelerator(setup.accelerator), _of_stated())
+
+
+@cache
+def _of_stated() -> Predictor:
+    """Return the predictor of training steps that is fitted on the runs whose division is stated: it divides the others.
+
+    Its scales are those that every fit starts with, so that nothing that is fitted afterwards changes a division.
+    """
+    group, scales = GROUPS[0], dict(START)
+    known = (run for run in _known_runs() if run.group == group)
+    runs = [run for run in known if run.setup is not None and "division" not in run.setup.guessed]
+    stated = _learned(_sorted(runs, as_stated=True)[0])
+    return Predictor(learn([one.observation for one in stated], scales), scales, training=True)
 
 
 def _judged_group(group: str, usable: Sequence[_Usable], known: Sequence[PublishedRun]) -> list[Judged]:
@@ -191,14 +221,14 @@ def _judged_unseen(group: str, usable: Sequence[_Usable]) -> list[Judged]:
 @cache
 def _without_chips(group: str) -> Mapping[str, Predictor]:
     """Return the predictors of a group by the accelerator that was left out; nothing of it is in their bands either."""
-    left = {name: _chips_left_out(name) for name in GROUPS[:2]}
+    left = _chips_left_out(group)
     return {
         chip: Predictor(
-            replace(coefficients, between_chips=between_chips(tuple(left.values()), chip)),
+            replace(coefficients, between_chips=between_chips(left, chip)),
             dict(fitted(group).scales),
             group == "training",
         )
-        for chip, coefficients in left[group].coefficients.items()
+        for chip, coefficients in left.coefficients.items()
     }
 
 

@@ -65,20 +65,20 @@ def leave_out_chips(observations: Sequence[Observation], scales: Mapping[str, fl
     return ChipsLeftOut(tuple(observations), LeftOut(errors, sigmas), found)
 
 
-def between_chips(groups: Sequence[ChipsLeftOut], without: str = "") -> float:
+def between_chips(group: ChipsLeftOut, without: str = "") -> float:
     """Return the standard deviation of ln(time) between chips that makes bands of 80 % hold 80 % of left-out rows.
 
-    It is a property of chips and not of what they run, so it is one number for all groups of rows.
+    It is one for each group: what a correction knows of a chip that it never saw is not the same of training and of inference.
 
     Args:
-        groups: from `leave_out_chips`: training and inference.
+        group: from `leave_out_chips`.
         without: key of a chip whose own errors are not to be used.
 
     Returns:
         0 where the bands are wide enough as they are, and where no row is left.
     """
-    chips = [one.setup.accelerator for group in groups for one in group.observations]
-    errors, sigmas = (np.concatenate([getattr(group.left, name) for group in groups]) for name in ("errors", "sigmas"))
+    chips = [one.setup.accelerator for one in group.observations]
+    errors, sigmas = group.left.errors, group.left.sigmas
     rows = Counter(chips)
     weights = np.array([0.0 if chip == without else min(1.0, MOST_OF_A_CHIP / rows[chip]) for chip in chips])
     if not weights.any():

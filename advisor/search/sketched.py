@@ -9,6 +9,7 @@ import numpy as np
 
 import catalog
 from advisor.beliefs import CHIP_HABITS
+from advisor.cost import Predictor, columns_of, labels_of, silicon_of
 from advisor.cost.columns import ADAPTER_SHARE, Numbers
 from advisor.memory import ModelBytes
 from advisor.search.evaluate import divisions
@@ -21,34 +22,59 @@ from core.sketch import TRAINING, Layout, Setup
 
 LANGUAGE = ("decoder", "mixture", "encoder")
 """Models whose memory a sketch tells."""
+_LEAST_SHARE = 2
+"""Replicas for each sample of a step up to which a run is believed: programs that shard samples have half of one a chip."""
 _DEGREES = ("data", "tensor", "pipeline", "context", "expert")
 """What a row states when it says how its run was divided."""
 
 
-def divided_to_fit(setup: Setup, chip: Accelerator) -> Setup:
-    """Return a training run whose guessed division does not fit with one that does; any other stays as it is.
+def divided_to_fit(setup: Setup, chip: Accelerator, predictor: Predictor) -> Setup:
+    """Return a training run whose division nobody stated as its authors would have divided it; any other stays as it is.
 
-    It is the plan that asks for the fewest things beyond plain replicas, within what was stated, with as many samples at a time
-    as fit.
+    Who publishes a run has tuned it: it is the soonest of the plans that fit, within what was stated; of equal ones that which
+    asks for the fewest things beyond plain replicas. What is stated but for the samples at a time stays where it fits.
 
     Args:
-        setup: as published. chip: that it ran on.
+        setup: as published. chip: that it ran on. predictor: of training steps.
     """
+    silicon = silicon_of(chip, setup.dtype)
     if not setup.guessed or setup.regime != TRAINING or setup.sketch.kind not in LANGUAGE or setup.chips < 1:
         return setup
     own = Grid(*(np.array([value]) for value in division_of(setup)))
     need = needed_bytes(setup, own)[0]
-    if need <= chip.memory_bytes:
+    if isinstance(silicon, str) or (need <= chip.memory_bytes and (setup.chips == 1 or "division" not in setup.guessed)):
         return setup
     grid = _within(plans_of(setup, chip), setup)
     fits = needed_bytes(setup, grid) <= chip.memory_bytes if len(grid) else np.zeros(0, dtype=bool)
     if not fits.any():
         told = f"divided as {setup.layout.words}: not stated; by its sizes no plan fits, this one takes {memory(need)} of a chip"
-        return replace(setup, assumed=(*setup.assumed, told))
-    degrees = grid.tensor * grid.pipeline * grid.context
-    asked = np.where(fits, divisions(grid, trains=True), np.inf)
-    layout = layout_at(setup, grid, int(np.lexsort((-grid.micro, degrees, asked))[0]))
-    return replace(setup, layout=layout, assumed=(*setup.assumed, f"divided as {layout.words}: the row does not say"))
+        return replace(setup, assumed=(*setup.assumed, told), guessed=())
+    rows = np.flatnonzero(fits)
+    layouts = [layout_at(setup, grid, int(row)) for row in rows]
+    table = columns_of([(replace(setup, layout=layout), silicon) for layout in layouts])
+    seconds = predictor.predict(table, labels_of(setup, silicon)).seconds
+    asked = divisions(grid, trains=True)[rows]
+    layout = layouts[int(np.lexsort((asked, np.round(np.log(seconds), 3)))[0])]
+    told = f"divided as {layout.words}: the row does not say"
+    return replace(setup, layout=layout, assumed=(*setup.assumed, told), guessed=())
+
+
+def impossible(setup: Setup, chip: Accelerator) -> str:
+    """Return in one phrase why a run of a language model cannot have been as its row has it; empty where it may well have.
+
+    Args:
+        setup: as published, divided. chip: that it ran on.
+    """
+    if setup.sketch.kind not in LANGUAGE:
+        return ""
+    weights, room = setup.sketch.parameters * DTYPE_BYTES[setup.dtype], setup.chips * chip.memory_bytes
+    if weights > room:
+        told = f"weights of {memory(weights)} in {setup.dtype} on chips with {memory(room)} in all"
+        return f"{told}: correct the chips or the precision"
+    data, batch = setup.layout.data, setup.batch
+    if setup.regime == TRAINING and data > _LEAST_SHARE * batch:
+        return f"{batch:g} samples a step for {data:g} replicas: state the batch, or how a sample is divided (tp, pp, cp)"
+    return ""
 
 
 def plans_of(setup: Setup, chip: Accelerator) -> Grid:

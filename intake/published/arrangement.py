@@ -124,6 +124,22 @@ def guessed_of(row: Mapping[str, str]) -> tuple[str, ...]:
     return (*(() if row.get("parallelism", "").strip() else ("division",)), *(() if micro else ("micro-batch",)))
 
 
+def check_batches(row: Mapping[str, str], layout: Layout) -> None:
+    """Refuse a run whose devices take more samples than its whole step has.
+
+    Args:
+        row: one published row.
+        layout: as it is divided.
+
+    Raises:
+        BadInput: the two batches contradict each other.
+    """
+    whole, each = positive(row.get("global_batch")), positive(row.get("per_device_batch"))
+    if whole is not None and each is not None and each * layout.data > whole * 1.001:
+        got = f"a global_batch of {whole:g} and a per_device_batch of {each:g} on {layout.data:g} replicas"
+        raise BadInput(got, f"at least {each * layout.data:g} in all", "correct one of them, or leave it out")
+
+
 def answering(layout: Layout, heads: int, domain: int) -> Layout:
     """Return the usual layout of a language model that answers on several chips: tensor parallel, replicas beyond one domain.
 

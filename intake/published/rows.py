@@ -12,7 +12,7 @@ from core.device import Accelerator
 from core.errors import BadInput, TandemError
 from core.sketch import DECODE, FORWARD, PREFILL, SERVING, TRAINING, Setup, Sketch
 from intake.published.architecture import in_words, sketch_from
-from intake.published.arrangement import amounts_of, answering, guessed_of, layout_of
+from intake.published.arrangement import amounts_of, answering, check_batches, guessed_of, layout_of
 from intake.published.checks import LINE, SIZES, as_compared, check_parameters, check_row
 from intake.published.reference import target_of
 from intake.published.spelling import (
@@ -218,6 +218,7 @@ def _setup(row: Mapping[str, str], chip: Accelerator) -> Setup:
     if chip.key in TWO_DEVICES:
         chips /= 2
     layout, guessed = layout_of(row, amounts.batch, chip.kind == "tpu"), guessed_of(row)
+    check_batches(row, layout)
     divided: tuple[str, ...] = ()
     if "division" in guessed and chips > 1 and regime in (PREFILL, DECODE, SERVING) and sketch.attention_flop:
         layout = answering(layout, sketch.heads, chip.max_domain_chips or round(chips))

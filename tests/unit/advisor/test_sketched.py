@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import catalog
+from advisor.cost import known_predictor
 from advisor.search.grid import Grid
 from advisor.search.sketched import divided_to_fit, division_of, needed_bytes
 from core.sketch import Setup
@@ -31,7 +32,7 @@ def setup_of(task: str, sizes: str, batch: int, chips: int, parallelism: str = "
 
 
 def divided(setup: Setup) -> Setup:
-    return divided_to_fit(setup, catalog.accelerator(setup.accelerator))
+    return divided_to_fit(setup, catalog.accelerator(setup.accelerator), known_predictor(training=True))
 
 
 def need_of(setup: Setup) -> float:
@@ -61,9 +62,11 @@ def test_what_a_row_states_of_its_division_stays() -> None:
     assert one_at_a_time.layout.micro_batch == 2
 
 
-def test_a_run_that_fits_as_it_is_stays() -> None:
+def test_a_run_that_fits_as_it_is_stays_in_plain_replicas() -> None:
     fits = setup_of("train_pretrain", "0.4,GELU,24,1024,16,16,4096,50257", 8, 8)
-    assert divided(fits) == fits
+    assert divided(fits).layout == fits.layout
+    alone = setup_of("train_pretrain", "0.4,GELU,24,1024,16,16,4096,50257", 8, 1)
+    assert divided(alone) == alone
 
 
 def test_a_model_that_answers_on_several_chips_is_one_replica_over_those_that_a_link_joins() -> None:

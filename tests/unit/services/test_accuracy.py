@@ -1,5 +1,7 @@
 """Published runs are predicted without anything of their own source, and files of other people are answered or refused."""
 
+import csv
+import io
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -9,13 +11,12 @@ import pytest
 
 from advisor.cost import columns_of, known_predictor, labels_of
 from advisor.cost.silicon import silicon_of
-from advisor.search.sketched import divided_to_fit
 from catalog import accelerator
 from catalog.measurements import measurements_text
 from core.errors import BadInput
 from intake.published import read_runs
 from services import accuracy as service
-from services.accuracy import Accuracy, Judged, accuracy, observations_of
+from services.accuracy import Accuracy, Judged, accuracy, divided, observations_of
 from tests.unit.intake.published.tables import SERVING, TRAINING, table
 
 KNOWN_ID = "dgxcj-pax-gpt3-175b-fp8-n2048"
@@ -52,7 +53,7 @@ def known_prediction(text: str) -> tuple[float, float]:
     assert run.seconds is not None
     assert run.metric is not None
     chip = accelerator(run.setup.accelerator)
-    silicon, setup = silicon_of(chip, run.setup.dtype, run.group == "inference"), divided_to_fit(run.setup, chip)
+    silicon, setup = silicon_of(chip, run.setup.dtype, run.group == "inference"), divided(run.setup)
     assert not isinstance(silicon, str)
     told = known_predictor(run.group == "training").predict(
         columns_of([(setup, silicon)]), labels_of(setup, silicon, run.grade)
@@ -228,3 +229,56 @@ def test_the_table_in_the_docs_is_what_the_commands_say() -> None:
     assert [row[0] for row in told] == [row[0] for row in figures]
     for row, figure in zip(told, figures, strict=True):
         assert row[1:] == pytest.approx([100 * (value or 0) for value in figure[1:]], abs=0.11)
+
+
+def without_its_division(row: str) -> str:
+    fields = next(csv.reader([row]))
+    head = next(csv.reader([measurements_text().partition("\n")[0]]))
+    told = io.StringIO()
+    csv.writer(told).writerow("" if name in ("parallelism", "notes") else value for name, value in zip(head, fields, strict=True))
+    return told.getvalue().strip()
+
+
+def test_runs_whose_division_is_taken_away_are_predicted_nearly_as_well(tmp_path: Path) -> None:
+    """Experts that nobody spread over chips were told four times as slow as they are."""
+    head, *rows = measurements_text().splitlines()
+    mixtures = [row for row in rows if next(csv.reader([row]))[11] and next(csv.reader([row]))[21]]
+    stated = [one for one in of(tmp_path, "\n".join((head, *mixtures)) + "\n").judged if one.group == "training"]
+    blind = of(tmp_path, "\n".join((head, *map(without_its_division, mixtures))) + "\n").judged
+    errors = {one.id: abs(one.error) for one in blind}
+    both = [(abs(one.error), errors[one.id]) for one in stated if one.id in errors]
+    assert len(both) > 90
+    told, untold = np.array(both).T
+    assert np.median(untold) < np.median(told) + 0.06
+    assert np.quantile(untold, 0.9) < 0.7
+
+
+def test_mixtures_of_nearly_the_same_batch_are_told_nearly_the_same_speed(tmp_path: Path) -> None:
+    row = {**TRAINING, "model": "DeepSeek-V3-671B", "params_b": "671", "arch_notes": "MLA; 1 shared expert; 37B active",
+           "n_layers": "61", "d_model": "7168", "n_heads": "128", "n_kv_heads": "128", "d_ff": "2048", "vocab": "129280",
+           "moe_experts": "256", "moe_topk": "8", "seq_len": "4096", "accelerator": "H100-SXM", "n_devices": "2048",
+           "framework": "pytorch/nemo",
+           "parallelism": "", "notes": "", "precision": "bf16", "metric": "tokens_per_s_per_device", "value": "800",
+           "per_device_batch": ""}  # fmt: skip
+    batches = ("14336", "15360", "16384")
+    told = [judged(of(tmp_path, table({**row, "id": batch, "global_batch": batch})), batch).predicted for batch in batches]
+    assert max(told) / min(told) < 1.3
+
+
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"task": "infer_serve", "params_b": "70", "n_layers": "80", "d_model": "8192", "n_heads": "64", "d_ff": "28672",
+      "n_devices": "1", "parallelism": "", "notes": "ISL 1024 OSL 256"}, "on chips with 79.1 GiB in all"),
+    ({"global_batch": "8", "n_devices": "64", "parallelism": "dp64"}, "8 samples a step for 64 replicas"),
+    ({"global_batch": "64", "per_device_batch": "32"}, "a per_device_batch of 32 on 8 replicas"),
+])  # fmt: skip
+def test_a_run_that_cannot_have_been_is_refused(tmp_path: Path, changes: dict[str, str], said: str) -> None:
+    found = of(tmp_path, table({**TRAINING, **changes}))
+    assert not found.judged
+    (refused,) = found.refused
+    assert said in refused.reason
+
+
+def test_a_batch_smaller_than_its_chips_is_divided_within_its_samples_where_nobody_said_how(tmp_path: Path) -> None:
+    (run,) = of(tmp_path, table({**TRAINING, "global_batch": "8", "n_devices": "64", "parallelism": ""})).judged
+    assert any(one.startswith("divided as ") for one in run.assumed)
+    assert not any(" 0." in one for one in run.assumed)
